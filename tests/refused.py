@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from rllc.study.config_model import ConfigError
 from rllc.study.reading import read
-from rllc.study.section import ConfigError
 
 
 def refusal(config: dict[str, Any]) -> ConfigError:

@@ -100,7 +100,7 @@ LLC = table("llc init_loss", seed=SEEDS, step=STEPS, distribution=["code"]).assi
 
 ANALYSES = {
     "refinement": (
-        {"rllc": RLLC, "heads": HEAD_TYPE}, lambda of: refinement(of, distribution="code", against=["mixture"])
+        {"rllc": RLLC, "attention_scores": HEAD_TYPE}, lambda of: refinement(of, distribution="code", against=["mixture"])
     ),
     "patched_paths": (
         {
@@ -108,12 +108,12 @@ ANALYSES = {
                 "rise rise_se", seed=SEEDS, step=STEPS, condition=["ablated", "patched"],
                 brackets=["unnested", "nested"], closers=["all", "("],
             ),
-            "heads": SCORED[["prefix_matching"]] / 12,
+            "attention_scores": SCORED[["prefix_matching"]] / 12,
         },
         patched_paths,
     ),
     "staggered": (
-        {"induction_ablation": ICL, "rllc": RLLC[["rllc"]], "heads": HEAD_TYPE}, lambda of: staggered(of, distribution="code")
+        {"induction_ablation": ICL, "rllc": RLLC[["rllc"]], "attention_scores": HEAD_TYPE}, lambda of: staggered(of, distribution="code")
     ),
     "milestones": (
         {
@@ -124,7 +124,7 @@ ANALYSES = {
                 ],
                 compat="no_conflicts",
             ),
-            "heads": SCORED.drop_vars("head_type"),
+            "attention_scores": SCORED.drop_vars("head_type"),
             "stages": BOUNDARIES,
         },
         lambda of: milestones(of, distribution="code", setting="sampling"),
@@ -134,14 +134,14 @@ ANALYSES = {
         lambda of: highlights(of, distribution="code", setting="sampling", length=9),
     ),
     "classification": (
-        {"tokens": TOKENS, "rllc": RLLC[["rllc", "rllc_se"]], "heads": HEAD_TYPE},
+        {"tokens": TOKENS, "rllc": RLLC[["rllc", "rllc_se"]], "attention_scores": HEAD_TYPE},
         lambda of: classification(of, random_seed=0, distribution="mixture", code_distribution="code")[
             [*NUMBERS, "token_class", "explained", "multigram_spearman"]
         ],
     ),
     "stages": ({"llc": LLC}, lambda of: stages(of, tolerance=2.0)),
     "head_types": (
-        {"heads": SCORED},
+        {"attention_scores": SCORED},
         lambda of: head_types(
             of["attention_scores"], thresholds={"previous_token": 0.9, "current_token": 0.8, "prefix_matching": 0.7}
         ).to_dataset(),

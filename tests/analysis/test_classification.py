@@ -77,7 +77,7 @@ def made(seeds=1, error=0.0, spread=0.0, steps=(10, 20)):
     )
     types = np.broadcast_to(np.asarray(kinds, dtype=object), (seeds, len(NAMES)))
     heads = xr.Dataset({"head_type": (("seed", "head"), types)}, {"seed": list(range(seeds)), "head": NAMES})
-    return {"tokens": tokens, "rllc": rllc, "heads": heads}
+    return {"tokens": tokens, "rllc": rllc, "attention_scores": heads}
 
 
 def classified(datasets):

@@ -29,7 +29,7 @@ def study(kinds, noise=0.01):
         coords={**coords, **head_coords(head_labels(2, len(kinds) // 2))},
     )
     types = xr.DataArray([kinds], {"seed": [0], "head": rllc["head"].values}, ("seed", "head"))
-    return {"rllc": rllc, "heads": xr.Dataset({"head_type": types})}
+    return {"rllc": rllc, "attention_scores": xr.Dataset({"head_type": types})}
 
 
 def of(datasets, n_clusters=(2, 3), algorithms=(*FOUR, "shape_kmeans")):
@@ -84,7 +84,7 @@ def test_best_numbers_of_clusters_are_read_off_the_scores(planted):
     scores = xr.zeros_like(made["score_checkpoints"])
     scores.loc[{"n_clusters": 2}] = [0.1, 9.0, 0.9]
     scores.loc[{"n_clusters": 3}] = [0.2, 8.0, 0.8]
-    kinds = study([*LAYER0, *LAYER1])["heads"]["head_type"]
+    kinds = study([*LAYER0, *LAYER1])["attention_scores"]["head_type"]
     again = against_types(made.assign(score_checkpoints=scores), 40, kinds)
     assert again["indices_right"].item() == 1
     kinds[0, 2] = "current-token"  # three types in layer 0, two in layer 1: two there, one here

@@ -33,7 +33,7 @@ UP = np.array([0.06, 0.07, 0.10, 0.16, 0.16, 0.12, 0.08])
 
 
 def numbers(*of, **more):
-    found = kcomposition({"heads": study(*of, **more)})
+    found = kcomposition({"attention_scores": study(*of, **more)})
     assert found["step"].values.tolist() == [3200] and found["seed"].values.tolist() == [5]
     return {name: each.item() for name, each in found.data_vars.items()}
 

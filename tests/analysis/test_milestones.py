@@ -38,7 +38,7 @@ def datasets(
              "ngram_score": ((*along, "n"), orders[None, :, None, :])},
             {**at, "distribution": ["mixture"], "n": [2, 3, 4]},
         ),
-        "heads": xr.Dataset(
+        "attention_scores": xr.Dataset(
             {"previous_token": (where, previous_token), "prefix_matching": (where, prefix_matching),
              "k_composition": ((*where, "later_head"), pairs)},
             {**at, "head": HEADS, "layer": ("head", [0, 0, 1, 1]), "later_head": HEADS},
@@ -90,6 +90,8 @@ def test_what_is_missing_is_nan():
     made = datasets()
     bare = made["stages"].assign(boundary_step=made["stages"]["boundary_step"] * np.nan)
     assert np.isnan(found({**made, "stages": bare})["bigram_after_boundary"])
-    alone = made["attention_scores"].assign(k_composition=made["attention_scores"]["k_composition"] * np.nan)  # one layer
-    assert np.isnan(found({**made, "heads": alone})["composition_lead"])
+    alone = made["attention_scores"].assign(
+        k_composition=made["attention_scores"]["k_composition"] * np.nan
+    )  # one layer
+    assert np.isnan(found({**made, "attention_scores": alone})["composition_lead"])
     assert np.isnan(found(datasets(bigram=0))["bigram_after_boundary"])

@@ -31,7 +31,7 @@ def datasets(onset=12, seeds=(0,)):
         {"prefix_matching": (("seed", "step", "head"), scores)},
         {"seed": list(seeds), "step": fine, "head": ["1:0", "1:1"]},
     )
-    return {"path_patching": brackets, "heads": heads}
+    return {"path_patching": brackets, "attention_scores": heads}
 
 
 def test_planted_numbers_are_found():

@@ -31,7 +31,7 @@ def study(noise=0.0, chains=4, seeds=1):
         },
     )  # fmt: skip
     kinds = xr.DataArray([TYPES] * seeds, [("seed", range(seeds)), ("head", rllc["head"].values)])
-    return {"rllc": rllc, "heads": kinds.to_dataset(name="head_type")}
+    return {"rllc": rllc, "attention_scores": kinds.to_dataset(name="head_type")}
 
 
 def of(datasets):

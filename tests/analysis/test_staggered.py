@@ -30,7 +30,7 @@ def datasets(peaks=(800, 1600), falls=((400, 800), (800, 3200)), joint=800, plai
     at = {"seed": [0], "step": STEPS, "distribution": ["code"]}
     return {
         "rllc": xr.Dataset({"rllc": (("seed", "step", "head", "distribution"), curves)}, {**at, "head": heads}),
-        "heads": xr.Dataset({"head_type": (("seed", "head"), types)}, {"seed": [0], "head": heads}),
+        "attention_scores": xr.Dataset({"head_type": (("seed", "head"), types)}, {"seed": [0], "head": heads}),
         "induction_ablation": with_left(xr.Dataset(
             {"icl_score": (("seed", "step", "distribution", "ablated"), np.stack(list(score.values()), -1)[None, :, None])},
             {**at, "ablated": list(score)},
@@ -97,9 +97,11 @@ def test_what_is_missing_is_nan():
     made = datasets()
     assert np.isnan(found({**made, "components": None})["joint_drop_at_peak"])
     one = made["attention_scores"].assign(
-        head_type=made["attention_scores"]["head_type"].where(made["attention_scores"]["head"] != "1:1", "multigram")
+        head_type=made["attention_scores"]["head_type"].where(
+            made["attention_scores"]["head"] != "1:1", "multigram"
+        )
     )
-    assert np.isnan(list(found({**made, "heads": one}).values())).all()
+    assert np.isnan(list(found({**made, "attention_scores": one}).values())).all()
     rising = made["induction_ablation"].assign(icl_score=-made["induction_ablation"]["icl_score"])
     got = found({**made, "induction_ablation": rising})
     assert np.isnan([got[name] for name in ("drop_at_peak", "icl_left", "icl_left_se", "same_order")]).all()

@@ -48,7 +48,7 @@ def study(orders, *, scale=1.0, offset=0.0, layers=2, noise=0.0):
         {"seed": rllc["seed"], "head": rllc["head"].values},
         ("seed", "head"),
     )
-    return {"rllc": rllc, "heads": xr.Dataset({"head_type": kinds})}
+    return {"rllc": rllc, "attention_scores": xr.Dataset({"head_type": kinds})}
 
 
 def carried(datasets, algorithms=SHAPE, n_clusters=(2, 3), points=None):

@@ -25,5 +25,5 @@ def a_claim(function=None, **options):
 
 
 def judged(*functions, datasets=None, experiment=LANGUAGE, **options):
-    datasets = {"rllc": rllc(), "heads": scores(TYPES)} if datasets is None else datasets
+    datasets = {"rllc": rllc(), "attention_scores": scores(TYPES)} if datasets is None else datasets
     return judge(claims(*functions), {experiment.name: experiment}, {experiment.name: datasets}, **options)

@@ -51,7 +51,7 @@ def test_curve_without_a_value_is_not_judged():
 
 
 def test_heads_are_chosen_by_type_and_layer_and_too_few_are_not_judged():
-    one = run({"heads": scores(TYPES), "rllc": rllc()})
+    one = run({"attention_scores": scores(TYPES), "rllc": rllc()})
     assert one.heads() == HEADS and one.heads(layer=1) == ["1:0", "1:1"] and not one.by_type
     assert one.heads("induction", at_least=2) == ["1:0", "1:1"] and one.by_type
     with pytest.raises(NotJudged, match="needs 1 induction head in layer 0, has none"):
@@ -84,7 +84,7 @@ def test_redraws_of_a_part_are_those_of_the_whole():
 
 
 def test_control_stands_for_the_estimates_that_have_one():
-    one = run({"rllc": rllc(), "heads": scores(TYPES)}, control=True)
+    one = run({"rllc": rllc(), "attention_scores": scores(TYPES)}, control=True)
     assert bool((one.curve("rllc.rllc") == 5).all())
     assert float(one.curve("attention_scores.prefix_matching").max()) == 0.2
     assert [each.controlled for each in one.readings] == [True, False]

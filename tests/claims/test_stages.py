@@ -144,7 +144,7 @@ def test_heads_are_those_with_the_largest_score_at_each_checkpoint():
         [0.1, 0.1, 1.8],
         [0.2, 0.6, 0.9],
     )
-    model = run(heads=heads(values, values))
+    model = run(attention_scores=heads(values, values))
     assert float(induction.previous_token_lm3(model)) == pytest.approx(1.5)
     assert float(induction.previous_token_share(model)) == pytest.approx(0.5)
     assert float(induction.prefix_matching_lm4(model)) == pytest.approx(2)

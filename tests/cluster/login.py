@@ -204,7 +204,9 @@ def tiny_overlay(root: Path) -> dict[str, Any]:
         "distributions": ["code"],
         "training": {"distribution": "code"},
         "sampling": {"heads": {"keep_traces": False, "draws": 8}, "full": None, "other": None},
-        "sampling_variants": {name: {"heads": None, "full": None} for name in language.get("sampling_variants", {})},
+        "sampling_variants": {
+            name: {"heads": None, "full": None} for name in language.get("sampling_variants", {})
+        },
     }
     return {
         "results": "results/tiny",

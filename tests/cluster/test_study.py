@@ -26,7 +26,7 @@ COMPARED = [
     *(f"{CELLS}/{measure}/seed0.code.from0.nc" for measure in ("components", "hessian")),
     *(f"{CELLS}/{measure}/seed0.mixture.from0.nc" for measure in ("llc", "ablation")),
     f"{CELLS}/metrics/seed0.english.from0.nc",
-    f"{CELLS}/heads/seed0.from0.nc",
+    f"{CELLS}/attention_scores/seed0.from0.nc",
 ]
 
 DRAWN = {"rllc_fig2_wrllc_by_head", "rllc_fig7_kcomposition", "control_prior_only", "claims"}

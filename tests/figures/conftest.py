@@ -109,7 +109,7 @@ class Asked(dict):
         asked = {name for name in self.names if not any(map(partial(fnmatch, name), patterns))}
         assert asked - told <= {"hessian"}  # of the control alone: the others say the same without it
         if not self.through:
-            assert told - patterns - asked <= {"heads"}  # a sheet of one layer may need no types
+            assert told - patterns - asked <= {"attention_scores"}  # a sheet of one layer may need no types
         assert self.through == (bool(patterns) or row.several)
 
 

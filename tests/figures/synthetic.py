@@ -27,7 +27,7 @@ def study(seeds=(0,), n_heads=4, steps=STEPS, distributions=DISTRIBUTIONS, missi
     return {
         "rllc": rllc,
         "rllc.likelihood": refined(coords, distributions, LIKELIHOOD, missing, scale=9.0, off=1.7),
-        "heads": heads(coords),
+        "attention_scores": heads(coords),
         "hessian": hessian(rllc),
         "ablation": ablation(rllc),
         "llc": full(coords, distributions[:3]),

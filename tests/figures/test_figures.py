@@ -293,7 +293,9 @@ def test_onsets_show_and_count_the_heads_of_their_layer_alone(datasets):
 
 
 def test_without_an_induction_head_the_figure_says_so(datasets):
-    quiet = datasets["attention_scores"].assign(prefix_matching=0.1 * datasets["attention_scores"]["prefix_matching"])
+    quiet = datasets["attention_scores"].assign(
+        prefix_matching=0.1 * datasets["attention_scores"]["prefix_matching"]
+    )
     drawing = figure("induction_onset")(datasets | {"attention_scores": quiet})
     best = float(quiet["prefix_matching"].isel(step=-1).max())
     assert drawing.title.startswith("No head is an induction head")
@@ -307,14 +309,17 @@ def test_optional_inputs_may_be_missing(datasets):
     assert all(np.isnan(each.error) and "(" not in each.label for each in drawing.findings)
     assert not any(said.startswith(("Bands", "Setting")) for said in drawing.conditions)
     assert values(figure("stage_fig1a_lm")({"metrics": datasets["metrics"]}), "LLC") == []
-    assert values(figure("stage_fig4b_heads")({"heads": datasets["attention_scores"]}), "in-context") == []
+    assert (
+        values(figure("stage_fig4b_heads")({"attention_scores": datasets["attention_scores"]}), "in-context")
+        == []
+    )
     assert values(figure("rllc_fig14_hessian_trace")({"hessian": datasets["hessian"]}), "rLLC") == []
 
 
 @pytest.mark.parametrize(
     ("name", "given", "options", "said"),
     [
-        ("rllc_fig2_wrllc_by_head", ["heads"], {}, "draws rllc.nc"),
+        ("rllc_fig2_wrllc_by_head", ["attention_scores"], {}, "draws rllc.nc"),
         ("rllc_fig2_wrllc_by_head", ["rllc"], {"distribution": "github"}, "the dataset has mixture"),
         ("rllc_fig2_wrllc_by_head", ["rllc"], {"seeds": [4]}, "no seed"),
         ("rllc_by_distribution", ["rllc"], {"layer": 2}, "no layer 2; the dataset has 0, 1"),
@@ -663,7 +668,9 @@ def test_fig3_has_the_ratio_of_both_groups_of_heads_where_there_is_a_refinement(
     from rllc.analysis.refinement import refinement
 
     typed = datasets["attention_scores"].assign(head_type=head_types(datasets["attention_scores"]))
-    made = refinement(datasets | {"attention_scores": typed}, distribution="code", against=["mixture", "english"])
+    made = refinement(
+        datasets | {"attention_scores": typed}, distribution="code", against=["mixture", "english"]
+    )
     drawing = figure("rllc_fig3_code_wdrllc")(datasets | {"refinement": made})
     last = made.sel(seed=0, against="mixture").isel(step=-1)
     ratio = [2 ** float(last["log2_ratio"].sel(head_group=group)) for group in ("induction", "multigram")]

@@ -175,7 +175,7 @@ def test_what_comes_after_another_measure_reads_its_part_and_is_measured_again_w
         return xr.Dataset({"number": float(job.part("attention_scores")["score"])})
 
     job = reads(job, after=[tmp_path / "parts/tokens/seed0.from0.nc", part])
-    for directory in ("heads", "tokens"):
+    for directory in ("attention_scores", "tokens"):
         (tmp_path / "parts" / directory).mkdir(parents=True)
     write_dataset(xr.Dataset({"score": 7.0}), job.files.after[0])
     for score, steps in ((1.0, [0, 1]), (1.0, []), (2.0, [0, 1])):

@@ -16,7 +16,7 @@ from rllc.job_settings.measures import Measure
 
 MEASURE = Measure(
     family=NamedFunction("rllc.models.attention_only:model"), kernel=NamedFunction("rllc.measures.attention_scores.kernel:attention_scores"), keywords={},
-    attribute="heads", steps=[0, 10], compute=Compute("cpu", "fp32", 1), side="held_out", stream=2**63 + 5, batch_stream=0,
+    attribute="attention_scores", steps=[0, 10], compute=Compute("cpu", "fp32", 1), side="held_out", stream=2**63 + 5, batch_stream=0,
 )  # fmt: skip
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -64,7 +64,7 @@ def test_first_token_is_that_of_all_contexts_or_must_be_given():
     [
         (lambda data: data.training_contexts(), "training"),
         (lambda data: data.encoder, "tokenizer"),
-        (lambda data: data.part("attention_scores"), "heads"),
+        (lambda data: data.part("attention_scores"), "attention_scores"),
         (lambda data: data.contexts(13), "12 contexts"),
     ],
 )

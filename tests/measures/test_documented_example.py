@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 
 import rllc
-from rllc.study.rows import Measure
+from rllc.study.specs import MeasureSpec
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs/development.md").read_text()
 SPEC, KERNEL, FIGURE = re.findall(r'```python\n("""Entropy.*?)```', TEXT, re.S)
@@ -25,7 +25,7 @@ def run(code):
 def test_the_row_names_the_kernel_and_the_variable_that_it_returns():
     row = run(SPEC)["MEASURE"]
     module, _, function = row.kernel.partition(":")
-    assert isinstance(row, Measure) and module == f"rllc.measures.{row.name}.kernel"
+    assert isinstance(row, MeasureSpec) and module == f"rllc.measures.{row.name}.kernel"
     assert function in run(KERNEL) and set(row.variables) == {"entropy"}
 
 

@@ -4,11 +4,11 @@ import pytest
 import xarray as xr
 
 from rllc.measures.ablation.kernel import ablation, ablations
+from rllc.measures.attention_scores.kernel import attention_scores, head_scores, repeat_gap
 from rllc.measures.circuits.kernel import circuits, full_circuits
 from rllc.measures.data import InMemoryData
 from rllc.measures.eigenvalues.kernel import eigenvalues, largest_eigenvalues
 from rllc.measures.fisher.kernel import fisher, fisher_traces, generated_batches
-from rllc.measures.attention_scores.kernel import head_scores, heads, repeat_gap
 from rllc.measures.hessian.kernel import hessian, hessian_traces
 from rllc.measures.hessian_rank.kernel import hessian_rank, hessian_ranks
 from rllc.measures.metrics.kernel import evaluate, metrics
@@ -81,7 +81,7 @@ def test_ablation_resamples_anew_at_every_step():
 
 
 def test_heads_see_the_same_random_sequences_at_every_step():
-    measure = heads(DATA, sequences=6, length=16)
+    measure = attention_scores(DATA, sequences=6, length=16)
     given = {"architecture": MODEL.architecture, "bos": 3, "sequences": 6, "length": 16, "seed": 11}
     xr.testing.assert_identical(of(measure), of(measure, step=10))
     scores, gap = head_scores(WEIGHTS, **given), repeat_gap(WEIGHTS, **given)

@@ -83,7 +83,7 @@ def test_every_job_that_a_chunk_has_counts(config):
     study = read(config)
     rules = {rule for rule, _ in chunks.jobs(study.experiments["language"])}
     assert rules == {
-        "train", "sample_heads", "sample_full", "hessian", "fisher", "ablation", "metrics", "heads", "ngrams",
+        "train", "sample_heads", "sample_full", "hessian", "fisher", "ablation", "metrics", "attention_scores", "ngrams",
         "positions", "path_patching", "induction_ablation",
     }  # fmt: skip
     assert chunks.slowest(study, "language", 0)[1] == "sample_full"

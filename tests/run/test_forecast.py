@@ -71,15 +71,19 @@ def test_cpu_seconds_are_shared_by_the_threads_or_done_by_the_gpu(config):
 
 
 def test_head_scores_cost_what_their_own_sequences_do(config):
-    """They are as long as ``heads.length`` says, not as long as contexts."""
-    config["experiments"]["language"]["heads"]["length"] = 128
+    """They are as long as ``attention_scores.length`` says, not as long as contexts."""
+    config["experiments"]["language"]["attention_scores"]["length"] = 128
     costs = []
     for context in (128, 1024):
         config["tokenizers"]["bpe"]["context"] = context
         for name in ("language", "language_1layer"):
             config["experiments"][name]["model"]["n_ctx"] = 1024
         study = read(config)
-        costs.append(forecast.of(study, "heads", SimpleNamespace(experiment="language", start=0)).cpu_seconds)
+        costs.append(
+            forecast.of(
+                study, "attention_scores", SimpleNamespace(experiment="language", start=0)
+            ).cpu_seconds
+        )
     assert costs[0] == costs[1]
 
 
@@ -168,7 +172,7 @@ def test_every_measure_costs_as_much_at_each_checkpoint(chunked):
     study = read(chunked)
     for experiment in study.experiments.values():
         for name, made in measured(experiment).items():
-            costs = (made.row.cost(work(study, experiment, made.section, [0] * n)) for n in (1, 2, 3))
+            costs = (made.spec.cost(work(study, experiment, made.section, [0] * n)) for n in (1, 2, 3))
             one, two, three = costs
             assert one.cpu_seconds > cost.START, name
             each = two.cpu_seconds - one.cpu_seconds
@@ -184,7 +188,7 @@ def test_every_measure_costs_as_much_at_each_checkpoint(chunked):
         ("metrics", "batch_size", False, True),
         ("ablation", "contexts", True, False),
         ("ablation", "batch_size", False, True),
-        ("heads", "sequences", True, False),
+        ("attention_scores", "sequences", True, False),
         ("hessian", "probes", True, False),
         ("hessian", "contexts_at_once", False, True),
         ("hessian", "batch_size", True, False),
@@ -203,7 +207,7 @@ def test_more_takes_more_time_and_more_at_once_more_memory(config, name, key, ti
     made = measured(study.experiments["language"])[name]
     more = made.section.model_copy(update={key: 2 * getattr(made.section, key)})
     once, twice = (
-        made.row.cost(work(study, study.experiments["language"], s, [0])) for s in (made.section, more)
+        made.spec.cost(work(study, study.experiments["language"], s, [0])) for s in (made.section, more)
     )
     assert (twice.cpu_seconds > once.cpu_seconds, twice.megabytes > once.megabytes) == (time, memory)
 
@@ -340,8 +344,8 @@ def test_the_default_study_was_measured_to_cost_what_is_forecast(config):
             where = {"experiment": name, "start": start}
             jobs += [("train", SimpleNamespace(**where))] * len(experiment.seeds)
             for dataset, made in measured(experiment).items():
-                parts = len(made.seeds) * (len(made.distributions) if made.row.per_distribution else 1)
-                jobs += [(made.row.name, SimpleNamespace(**where, dataset=dataset))] * parts
+                parts = len(made.seeds) * (len(made.distributions) if made.spec.per_distribution else 1)
+                jobs += [(made.spec.name, SimpleNamespace(**where, dataset=dataset))] * parts
     rows = forecast.by_rule(study, [job for job in jobs if job[0] in watched])
     assert len(rows) >= 12
     assert sum(row.cpu_hours for row in rows.values()) * 3600 == pytest.approx(measured_seconds, rel=0.2)

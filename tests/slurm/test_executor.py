@@ -28,7 +28,7 @@ def test_arrays_are_refused():
 class Job:
     """What the executor reads of one of Snakemake's jobs."""
 
-    name, log, jobid, attempt, resources = "heads", (), 1, 1, {"mem_mb": 900, "runtime": 10}
+    name, log, jobid, attempt, resources = "attention_scores", (), 1, 1, {"mem_mb": 900, "runtime": 10}
 
     def __init__(self, folder, *wildcards):
         self.wildcards, self.output = wildcards, [folder / f"{'_'.join(wildcards)}.nc"]

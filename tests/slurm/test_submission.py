@@ -24,7 +24,9 @@ class Run(SimpleNamespace):
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    job = type("Job", (), {"name": "heads", "jobid": 3, "wildcards": ("a", "b"), "output": ["b", "a"]})()
+    job = type(
+        "Job", (), {"name": "attention_scores", "jobid": 3, "wildcards": ("a", "b"), "output": ["b", "a"]}
+    )()
     run = Run(now=100.0, job=job, prepared=[], ran=[], reported=[], failed=[], later=[], told=[])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(time, "monotonic", lambda: run.now)

@@ -55,7 +55,7 @@ def test_experiments_are_told_to_claims_as_plain_data(config):
     assert json.loads(json.dumps(experiments)) == experiments
     language = Experiment(**experiments["language"])
     assert (language.text, language.code, language.layers) == ("mixture", "code", 2)
-    assert language.steps == 6500 and language.sampling_variants["refinement"]["distribution"] == "code"
+    assert language.steps == 6500 and language.settings["refinement"]["distribution"] == "code"
 
 
 def test_published_scale_measures_the_text_that_claims_call_that_of_training():

@@ -14,11 +14,11 @@ from rllc.measures.hessian_rank.spec import ORTHOGONALISE
 from rllc.measures.token_losses.spec import KINDS
 from rllc.measures.tokens.spec import CLASSIFY
 from rllc.study import cost, cost_of_inputs, defaults, parameters
+from rllc.study.config_model import ConfigModel
 from rllc.study.datasets import measured
 from rllc.study.families import ELEMENT, FLOPS, IN_CONTEXT_PASS, PASS, Load, family_of
 from rllc.study.reading import read
-from rllc.study.rows import two_passes
-from rllc.study.section import Section
+from rllc.study.specs import two_passes
 from rllc.study.steps import chunks
 from rllc.study.study import work
 from rllc.study.table import MEASURES
@@ -110,9 +110,9 @@ def largest_sweep(f):
     return max(f.logits(s.batch_size, s.scored_positions) for s in (f.s.heads, f.s.full))
 
 
-# row -> seconds at each checkpoint; megabytes; seconds of the job, beside; bytes of each checkpoint, of the job
+# spec -> seconds at each checkpoint; megabytes; seconds of the job, beside; bytes of each checkpoint, of the job
 BATCH, SCORED = at("batch_size"), at("batch_size", "scored_positions")
-# Of a row without a cost.
+# Of a spec without a cost.
 DEFAULT = (
     lambda f: 2 * f.one(getattr(f.s, "contexts", None) or f.s.sequences),
     lambda f: 900 + 8 * (BATCH(f) if hasattr(f.s, "batch_size") else at("sequences")(f)),
@@ -135,7 +135,7 @@ EXPECTED = {
         lambda f: 1200 + 20 * at("contexts", "scored_positions")(f) + 4e-6 * (f.s.degree // 2 + 1) * f.weights,
     ),
     "ablation": (lambda f: (3 * f.heads + 2) * f.one(f.s.contexts), lambda f: 900 + 8 * BATCH(f)),
-    "heads": (lambda f: 3 * f.one(f.s.sequences, length=f.s.length), lambda f: 700),
+    "attention_scores": (lambda f: 3 * f.one(f.s.sequences, length=f.s.length), lambda f: 700),
     "circuits": (
         lambda f: f.heads * 20 * f.tokens.vocabulary**3 / FLOPS, lambda f: 700, lambda f: 0,
         lambda f: (8 * f.heads * f.tokens.vocabulary**2, 0),
@@ -165,24 +165,24 @@ def test_every_measure_costs_the_passes_that_it_makes():
     counted = set()
     for experiment in study().experiments.values():
         for made in measured(experiment).values():
-            given = DEFAULT if made.row.cost is two_passes else EXPECTED[made.row.name]
+            given = DEFAULT if made.spec.cost is two_passes else EXPECTED[made.spec.name]
             seconds, megabytes, once, disk = (*given, *USUAL[len(given) :])
             facts, n = Facts(experiment, made.section), 3
-            found = made.row.cost(work(study(), experiment, made.section, [0] * n))
+            found = made.spec.cost(work(study(), experiment, made.section, [0] * n))
             each, rest = disk(facts)
             expected = (cost.START + n * seconds(facts) + once(facts), megabytes(facts), n * each + rest)
             assert (found.cpu_seconds, found.megabytes, found.disk_bytes) == pytest.approx(expected), (
-                made.row.name
+                made.spec.name
             )
-            counted.add(made.row.name)
-    assert counted == {row.name for row in MEASURES} >= EXPECTED.keys()
+            counted.add(made.spec.name)
+    assert counted == {spec.name for spec in MEASURES} >= EXPECTED.keys()
 
 
-class NoContexts(Section):
+class NoContexts(ConfigModel):
     """A section that says nothing of contexts."""
 
 
-class LongSequences(Section):
+class LongSequences(ConfigModel):
     """Sequences of a length of their own."""
 
     sequences: int = 30

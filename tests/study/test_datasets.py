@@ -58,18 +58,22 @@ def test_training_loss_is_a_dataset_of_trainings_that_are_measured(config, tmp_p
 
 def test_a_dataset_without_distributions_has_those_of_its_experiment(config):
     experiment = read(config).experiments["language"]
-    assert measured(experiment)["heads"].distributions == []
-    assert distributions(experiment, "heads") == distributions(experiment, "none") == experiment.distributions
+    assert measured(experiment)["attention_scores"].distributions == []
+    assert (
+        distributions(experiment, "attention_scores")
+        == distributions(experiment, "none")
+        == experiment.distributions
+    )
 
 
 def test_losses_have_the_unit_of_the_task(config):
     """Of regression a squared error; what is no loss keeps its unit."""
     experiment = read(config).experiments["language"]
-    (row,) = (each for each in MEASURES if each.name == "metrics")
-    assert words(experiment, row) == row.words
-    squares = words(experiment.model_copy(update={"task": "regression"}), row)
-    assert {name: variable.unit for name, variable in squares.items() if row.words[name].unit == NATS} == {
+    (spec,) = (each for each in MEASURES if each.name == "metrics")
+    assert words(experiment, spec) == spec.words
+    squares = words(experiment.model_copy(update={"task": "regression"}), spec)
+    assert {name: variable.unit for name, variable in squares.items() if spec.words[name].unit == NATS} == {
         "loss": "squared error", "loss_by_position": "squared error", "icl_score": "squared error",
         "icl_score_se": "squared error",
     }  # fmt: skip
-    assert squares["weight_norm"] == row.words["weight_norm"]
+    assert squares["weight_norm"] == spec.words["weight_norm"]

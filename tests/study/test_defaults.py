@@ -7,7 +7,7 @@ import yaml
 from snakemake.utils import update_config
 
 from rllc.study import defaults
-from rllc.study.section import ConfigError
+from rllc.study.config_model import ConfigError
 
 SNAKEFILE = """
 for file in {files}:

@@ -57,8 +57,10 @@ def test_figures_lists_every_option_with_its_kind_and_default(capsys, monkeypatc
         line.split("`")[1]: line for line in capsys.readouterr().out.splitlines() if line.startswith("| `")
     }
     assert set(rows) == {*FIGURES, *ANIMATIONS}
-    for name, row in (FIGURES | ANIMATIONS).items():
-        assert [f"`{option}`: " in rows[name] for option in options(row)] == [True] * len(options(row)), name
+    for name, spec in (FIGURES | ANIMATIONS).items():
+        assert [f"`{option}`: " in rows[name] for option in options(spec)] == [True] * len(options(spec)), (
+            name
+        )
     assert "`layer`: a whole number, `null`" in rows["rllc_by_distribution"]
     assert '`reference`: text, `"code"`' in rows["rllc_by_distribution"]
     assert "[1.0, 3.0, 5.0, 10.0]" in rows["stage_fig6a"]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rllc.study.config_model import ConfigError
 from rllc.study.layout import Layout
-from rllc.study.section import ConfigError
 
 
 def refused(results: Path | str) -> str:

@@ -11,9 +11,9 @@ import yaml
 from refused import refusal, refused
 
 from rllc.study import defaults
+from rllc.study.config_model import ConfigError
 from rllc.study.document import sections
 from rllc.study.reading import read
-from rllc.study.section import ConfigError
 from rllc.study.study import Study
 
 HERE = Path(__file__).parent

@@ -1,7 +1,7 @@
 import pytest
 
+from rllc.study.config_model import ConfigError
 from rllc.study.overlays import resolved, with_own_figures
-from rllc.study.section import ConfigError
 
 
 def test_an_experiment_has_the_keys_of_the_one_it_is_like_but_for_its_own():
@@ -18,7 +18,12 @@ def test_an_experiment_has_the_keys_of_the_one_it_is_like_but_for_its_own():
 
 def test_what_an_experiment_does_beside_is_not_followed():
     table = {
-        "first": {"seeds": [0], "label": "one", "sampling_variants": {"long": {}}, "calibration": {"probes": 2}},
+        "first": {
+            "seeds": [0],
+            "label": "one",
+            "sampling_variants": {"long": {}},
+            "calibration": {"probes": 2},
+        },
         "second": {"like": "first"},
         "third": {"like": "first", "sampling_variants": {"short": {}}},
     }

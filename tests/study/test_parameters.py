@@ -28,10 +28,10 @@ def told(study):
             for each in made.values():
                 yield measure(study, name, each, 0, chunk)
         for dataset, each in made.items():
-            yield parameters.gather(study, experiment, dataset, each.row, ["a.nc"], {})
-        for row in ANALYSES:
-            if row.name in datasets(experiment):
-                yield parameters.analyse(study, experiment, row, {"llc": "llc.nc"})
+            yield parameters.gather(study, experiment, dataset, each.spec, ["a.nc"], {})
+        for spec in ANALYSES:
+            if spec.name in datasets(experiment):
+                yield parameters.analyse(study, experiment, spec, {"llc": "llc.nc"})
 
 
 def test_settings_of_every_job_come_back_from_their_file_as_they_were(config, tmp_path):
@@ -59,18 +59,21 @@ def test_streams_are_of_the_seed_or_the_same_for_all_as_the_measure_says(config)
     made, chunk = measured(study.experiments["language"]), [0]
     for each in made.values():
         streams = {measure(study, "language", each, seed, chunk).stream for seed in (0, 1)}
-        assert len(streams) == (2 if each.row.stream and each.row.stream_of_seed else 1), each.row.name
-        assert (streams == {0}) == (not each.row.stream)
+        assert len(streams) == (2 if each.spec.stream and each.spec.stream_of_seed else 1), each.spec.name
+        assert (streams == {0}) == (not each.spec.stream)
     assert train(study, "language", 0, 0).stream != train(study, "language", 1, 0).stream
 
 
 def test_what_stays_on_the_cpu_beside_a_gpu_has_its_precision(config):
     config["compute"] |= {"device": "cuda", "precision": "bf16", "gpu_jobs": ["train"]}
     study = read(config)
-    assert [compute(study, rule).device for rule in ("train", "heads")] == ["cuda", "cpu"]
-    assert [compute(study, rule).precision for rule in ("train", "heads")] == ["bf16", "fp32"]
+    assert [compute(study, rule).device for rule in ("train", "attention_scores")] == ["cuda", "cpu"]
+    assert [compute(study, rule).precision for rule in ("train", "attention_scores")] == ["bf16", "fp32"]
     config["compute"] |= {"device": "cpu"}
-    assert [compute(read(config), rule).precision for rule in ("train", "heads")] == ["bf16", "tf32"]
+    assert [compute(read(config), rule).precision for rule in ("train", "attention_scores")] == [
+        "bf16",
+        "tf32",
+    ]
 
 
 @pytest.mark.parametrize(("schedule", "length"), [("constant", [1150, 6500]), ("linear", [6500, 6500])])

@@ -38,7 +38,7 @@ def test_published_heads_get_their_types(study):
     }
     heads = ["0:1", "0:4", "1:6", "1:7", "1:0"]
     data = xr.Dataset(
-        {name: (("seed", "step", "head"), [[row]]) for name, row in scores.items()},
+        {name: (("seed", "step", "head"), [[spec]]) for name, spec in scores.items()},
         coords={"seed": [1], "step": [50000], "head": heads},
     )
     types = head_types(data, thresholds=study.experiments["language"].head_types.model_dump())

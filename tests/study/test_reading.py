@@ -14,7 +14,7 @@ from rllc.study.document import sections
 from rllc.study.figures import FIGURES, misfit, options
 from rllc.study.layout import Layout
 from rllc.study.reading import FOLDERS, ConfigError, read
-from rllc.study.rows import FigureRow
+from rllc.study.specs import FigureSpec
 from rllc.study.study import Study
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,7 +96,7 @@ def test_options_are_those_of_the_drawing_function(name):
 
 def test_a_figure_without_a_function_is_named():
     with pytest.raises(ValueError, match=r"curvature\.py has no function rllc_fig99"):
-        options(FigureRow("rllc.figures.heads.curvature:rllc_fig99", ("hessian",)))
+        options(FigureSpec("rllc.figures.heads.curvature:rllc_fig99", ("hessian",)))
 
 
 def test_every_key_says_what_it_means():
@@ -129,7 +129,7 @@ def test_datasets_follow_what_an_experiment_declares(config):
     assert datasets(study.experiments["language_1layer"]) == []
     language = study.experiments["language"]
     assert datasets(language) == [
-        "ablation", "fisher", "heads", "hessian", "hessian_rank", "induction_ablation", "metrics", "ngrams",
+        "ablation", "attention_scores", "fisher", "hessian", "hessian_rank", "induction_ablation", "metrics", "ngrams",
         "path_patching", "positions", "llc", "rllc", "rllc.likelihood", "rllc.scaled", "tokens", "training_loss",
         "classification", "clusters", "kcomposition", "patched_paths", "refinement", "stages", "staggered",
     ]  # fmt: skip

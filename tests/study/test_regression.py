@@ -25,17 +25,17 @@ def experiment(request):
 
 def test_the_sum_of_rates_is_of_the_schedule_that_trains():
     """Every argument of the law of rates but the step, and the largest rate."""
-    (row,) = (row for row in MEASURES if row.name == "regression_predictions")
+    (spec,) = (spec for spec in MEASURES if spec.name == "regression_predictions")
     study = read(defaults.load(FILES[:1], ROOT))
     own = study.experiments["regression"]
-    given = row.settings(work(study, own, own.regression_predictions, []))["schedule"]
+    given = spec.settings(work(study, own, own.regression_predictions, []))["schedule"]
     assert {*given} == {"learning_rate", *inspect.signature(rate_factor).parameters} - {"step"}
     assert given == {name: getattr(own.training, name) for name in given}
 
 
 def test_the_loss_of_predictions_that_know_nothing_is_that_of_the_task():
     """Of zeros the mean square of 200,000 drawn answers; of tokens their number's logarithm."""
-    (row,) = (row for row in ANALYSES if row.name == "stages")
+    (spec,) = (spec for spec in ANALYSES if spec.name == "stages")
     study = read(defaults.load(FILES[:1], ROOT))
     own = study.experiments["regression"]
     law = study.distributions[own.distributions[0]]
@@ -44,12 +44,12 @@ def test_the_loss_of_predictions_that_know_nothing_is_that_of_the_task():
         25_000, dimension=shape.dimension, length=8, noise_variance=law.noise_variance, tasks=None, task_seed=0,
         seed=0,
     ).y  # fmt: skip
-    given = row.settings(work(study, own, own.stages, []))
+    given = spec.settings(work(study, own, own.stages, []))
     assert given["chance"] == pytest.approx((answers**2).mean(), rel=0.02)
     assert given["guess"] == "predictions of 0"
     study = read(defaults.load([ROOT / "config/stages.yaml"], ROOT))
     own = next(each for each in study.experiments.values() if each.stages and each.task == "language")
-    given = row.settings(work(study, own, own.stages, []))
+    given = spec.settings(work(study, own, own.stages, []))
     vocabulary = study.tokenizers[own.tokenizer].vocabulary
     assert given["chance"] == pytest.approx(-np.log(1 / vocabulary))
     assert given["guess"] == "uniform predictions"

@@ -36,22 +36,22 @@ def test_modules_are_found_by_their_files_in_sorted_order(tmp_path, kind):
 
 
 def test_every_folder_of_measures_holds_the_row_of_its_name_whose_kernel_is_there():
-    assert [row.name for row in MEASURES] == [folder.name for folder in FOLDERS]
-    for row, folder in zip(MEASURES, FOLDERS, strict=True):
-        module, _, function = row.kernel.partition(":")
+    assert [spec.name for spec in MEASURES] == [folder.name for folder in FOLDERS]
+    for spec, folder in zip(MEASURES, FOLDERS, strict=True):
+        module, _, function = spec.kernel.partition(":")
         assert module == f"rllc.measures.{folder.name}.kernel"
         assert f"\ndef {function}(" in (folder / "kernel.py").read_text()
 
 
 def test_names_of_rows_are_unique():
-    names = [row.name for row in (*MEASURES, *ANALYSES)]
+    names = [spec.name for spec in (*MEASURES, *ANALYSES)]
     assert len({*names}) == len(names)
 
 
 def test_every_row_with_a_section_is_a_key_of_an_experiment():
-    for row in (*MEASURES, *ANALYSES):
-        if row.section:
-            assert Experiment.model_fields[row.name].annotation == row.section | None, row.name
+    for spec in (*MEASURES, *ANALYSES):
+        if spec.section:
+            assert Experiment.model_fields[spec.name].annotation == spec.section | None, spec.name
 
 
 def test_the_table_is_read_without_torch():

@@ -1,4 +1,4 @@
-"""Every key of a section of the config reaches the kernel of its row under its own name, with its own value."""
+"""Every key of a section of the config reaches the kernel of its spec under its own name, with its own value."""
 
 import importlib
 import inspect
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rllc.study import defaults
+from rllc.study.config_model import ConfigModel
 from rllc.study.reading import read
-from rllc.study.rows import EXTENT
-from rllc.study.section import Section
+from rllc.study.specs import EXTENT
 from rllc.study.study import work
 from rllc.study.table import ANALYSES, MEASURES
 
@@ -37,7 +37,7 @@ def study():
 
 def leaves(value, place=()):
     """Place -> value of all that is no table."""
-    if isinstance(value, Section):
+    if isinstance(value, ConfigModel):
         value = {name: getattr(value, name) for name in type(value).model_fields}
     if not isinstance(value, dict) or not value:
         return {place: value}
@@ -61,32 +61,32 @@ def put(section, place, value):
 
 
 def declared():
-    """Every row with each section that an experiment has of it, and how the section is changed in place."""
-    for row in (*MEASURES, *ANALYSES):
+    """Every spec with each section that an experiment has of it, and how the section is changed in place."""
+    for spec in (*MEASURES, *ANALYSES):
         for name, experiment in study().experiments.items():
-            sections = row.declared(experiment)
-            each = sections if isinstance(sections, dict) else {row.name: sections} if sections else {}
+            sections = spec.declared(experiment)
+            each = sections if isinstance(sections, dict) else {spec.name: sections} if sections else {}
             for dataset, section in each.items():
                 if type(section).model_fields:
-                    yield pytest.param(row, experiment, section, id=f"{name}.{dataset}")
+                    yield pytest.param(spec, experiment, section, id=f"{name}.{dataset}")
 
 
-def told(row, experiment, section):
-    return row.settings(work(study(), experiment, section, []))
+def told(spec, experiment, section):
+    return spec.settings(work(study(), experiment, section, []))
 
 
-@pytest.mark.parametrize(("row", "experiment", "section"), declared())
-def test_a_key_changes_what_the_kernel_is_told_in_one_place_and_to_its_value(row, experiment, section):
-    before = told(row, experiment, section)
-    module, _, name = getattr(row, "kernel", getattr(row, "function", "")).partition(":")
-    given = {"random_seed": 0} if row in ANALYSES else {}
+@pytest.mark.parametrize(("spec", "experiment", "section"), declared())
+def test_a_key_changes_what_the_kernel_is_told_in_one_place_and_to_its_value(spec, experiment, section):
+    before = told(spec, experiment, section)
+    module, _, name = getattr(spec, "kernel", getattr(spec, "function", "")).partition(":")
+    given = {"random_seed": 0} if spec in ANALYSES else {}
     inspect.signature(getattr(importlib.import_module(module), name)).bind({}, **given, **before)
     for place, value in leaves(section).items():
         if place == ("sampler_options",):  # none given: they are left out, as where there was no such key
             continue
-        after = leaves(told(row, experiment, put(section, place, other(value))))
+        after = leaves(told(spec, experiment, put(section, place, other(value))))
         changed = {at[-1]: leaf for at, leaf in after.items() if leaf != leaves(before).get(at)}
-        whence = {} if place[0] in ELSEWHERE.get(row.name, EXTENT) else {place[-1]: other(value)}
+        whence = {} if place[0] in ELSEWHERE.get(spec.name, EXTENT) else {place[-1]: other(value)}
         assert changed == whence, place
         assert len(after) == len(leaves(before))
 
@@ -102,14 +102,14 @@ def test_what_is_varied_and_swept_has_these_keys_of_the_base_setting_and_no_othe
         "calibration": {"divergence_factor"},
         "recommendation": {"step_size", "n_beta", "localization"},
     }  # fmt: skip
-    for row in (*MEASURES, *ANALYSES):
-        for name in read_by.keys() & {row.name}:
-            sections = row.declared(experiment)
+    for spec in (*MEASURES, *ANALYSES):
+        for name in read_by.keys() & {spec.name}:
+            sections = spec.declared(experiment)
             section = sections[name] if isinstance(sections, dict) else sections
-            before = leaves(told(row, experiment, section))
+            before = leaves(told(spec, experiment, section))
             for (key,), value in leaves(getattr(experiment.sampling, kind)).items():
                 base = put(experiment.sampling, (kind, key), other(value))
-                after = told(row, experiment.model_copy(update={"sampling": base}), section)
+                after = told(spec, experiment.model_copy(update={"sampling": base}), section)
                 changed = {at: leaf for at, leaf in leaves(after).items() if leaf != before[at]}
                 assert [at[-1] for at in changed] == [key] * (key in read_by[name]), (name, key)
                 assert all(kind in at and leaf == other(value) for at, leaf in changed.items()), (name, key)

@@ -47,17 +47,17 @@ class Perceptron:
         return None
 '''
 MODEL_SECTIONS = '''
-class Perceptron(Section):
+class Perceptron(ConfigModel):
     """A perceptron of one hidden layer."""
 
-    family: Literal["perceptron"] = key("perceptrons on vectors")
-    hidden: Count = key("width of the hidden layer")
+    family: Literal["perceptron"] = field("perceptrons on vectors")
+    hidden: Count = field("width of the hidden layer")
 
 
-class PerceptronInitial(Section):
+class PerceptronInitial(ConfigModel):
     """The law of its initial weights."""
 
-    scale: Positive = key("standard deviation of every weight")
+    scale: Positive = field("standard deviation of every weight")
 
 
 FAMILIES: dict[str, Family] = {
@@ -85,20 +85,20 @@ def blocks(count, *, width, noise, seed):
     return Examples(x, targets=np.tanh(x.sum(1)) + noise * random.standard_normal(count, dtype=np.float32))
 '''
 TASK_SECTIONS = '''
-class NoisySums(Section):
+class NoisySums(ConfigModel):
     """Noisy sums of vectors."""
 
-    source: Literal["noisy_sums"] = key("generated vectors; needs a tokenizer of `width`")
-    noise: float = key("standard deviation of the noise", ge=0)
-    label: str = key("name in figures")
+    source: Literal["noisy_sums"] = field("generated vectors; needs a tokenizer of `width`")
+    noise: float = field("standard deviation of the noise", ge=0)
+    label: str = field("name in figures")
 
 
-class Vectors(Section):
+class Vectors(ConfigModel):
     """Vectors, one in a block."""
 
-    width: Count = key("numbers in a vector")
-    train_blocks: Count | None = key("vectors that are trained on; null: others in every step")
-    held_out_blocks: Count = key("other vectors")
+    width: Count = field("numbers in a vector")
+    train_blocks: Count | None = field("vectors that are trained on; null: others in every step")
+    held_out_blocks: Count = field("other vectors")
 
     @property
     def context(self) -> int:
@@ -267,7 +267,7 @@ def test_what_the_family_lacks_is_refused_with_the_reason(toy):
     overlay = toy.write(
         "config/more.yaml",
         "experiments:\n  toy:\n    ablation: {contexts: 8, batch_size: 4}\n    circuits: {}\n"
-        "    heads: {sequences: 8, length: 16}\n    metrics: {accuracy: true}\n"
+        "    attention_scores: {sequences: 8, length: 16}\n    metrics: {accuracy: true}\n"
         "    sampling: {heads: {step_size: 1.0e-3, n_beta: 50, localization: 10, chains: 2, draws: 6, burn_in: 2,\n"
         "      batch_size: 4, scored_positions: null, init_batches: 2, control_chains: 2}}\n",
     )
@@ -276,7 +276,7 @@ def test_what_the_family_lacks_is_refused_with_the_reason(toy):
     for place, reason in {
         "ablation": "has no attention heads",
         "sampling.heads": "has no attention heads",
-        "heads": "has no attention patterns over tokens",
+        "attention_scores": "has no attention patterns over tokens",
         "circuits": "has no QK and OV circuits",
         "metrics.accuracy": "predicts no tokens, so that no prediction is right or wrong",
     }.items():

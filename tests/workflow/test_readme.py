@@ -185,7 +185,7 @@ def few(checkout):
     """An overlay that leaves one measure of one experiment, and its figure."""
     config = defaults.load([checkout.root / "config/ci.yaml"], checkout.root)
     kept = {"task", "seeds", "tokenizer", "model", "initial", "training", "checkpoints", "distributions",
-            "ablation", "heads", "head_types"}  # fmt: skip
+            "ablation", "attention_scores", "head_types"}  # fmt: skip
     language = {name: None for name in config["experiments"]["language"] if name not in kept}
     others = [name for name in config["experiments"] if name not in ("language", "language_1layer")]
     figures = [name for name in config["figures"] if name != "rllc_fig17_ablations"]

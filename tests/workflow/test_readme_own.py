@@ -133,7 +133,7 @@ def test_checkpoints_exported_by_the_readme_give_the_numbers_of_the_run_they_cam
         "model": {name: theirs["model"][name] for name in ("n_heads", "d_model", "d_head", "n_ctx")},
         "checkpoints": {"path": "my models/run {seed}", "chunks": theirs["checkpoints"]["chunks"]},
         "sampling": {"heads": theirs["sampling"]["heads"]},
-        "heads": theirs["heads"],
+        "attention_scores": theirs["attention_scores"],
     }
     tokens = {"vocabulary": facts["d_vocab"], "context": facts["n_ctx"], "held_out_blocks": 400}
     scaled = {"tokenizers": {"mine": tokens}, "experiments": {"mine": mine}}
@@ -183,7 +183,7 @@ def test_the_commands_of_the_readme_plan_no_more_than_it_says(fresh, monkeypatch
     assert planned["fig2_wrllc_by_head"]["draw"] == "1"
     assert planned["config/thesis.yaml"]["draw"] == "1"
     mine = planned["config/mine.yaml"]
-    assert set(mine) == {"read_corpus", "make_tokenizer", "make_blocks", "import_checkpoints", "heads",
+    assert set(mine) == {"read_corpus", "make_tokenizer", "make_blocks", "import_checkpoints", "attention_scores",
                          "sample_heads", "gather", "draw"}  # fmt: skip
     assert mine["read_corpus"] == "2", "of the default study it makes English and code, and nothing else"
 

@@ -128,7 +128,9 @@ def test_runs_change_no_foreign_file(filled):
     kill_while_running(filled, "--force", str(RESULTS / "language/parts/metrics/seed0.code.from0.nc"))
     filled.snakemake("--unlock")
     assert foreign(filled.root) == before, "a killed run"
-    overlay = filled.write("config/changed.yaml", "experiments: {language: {heads: {sequences: 3}}}\n")
+    overlay = filled.write(
+        "config/changed.yaml", "experiments: {language: {attention_scores: {sequences: 3}}}\n"
+    )
     filled.snakemake(overlay, "--", str(RESULTS / "language/attention_scores.nc"))
     assert foreign(filled.root) == before, "a changed setting"
     filled.snakemake("--nolock", "--keep-going", "--", "partial")

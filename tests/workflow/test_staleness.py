@@ -91,12 +91,12 @@ def test_an_added_checkpoint_leaves_earlier_chunks_alone(checkout):
 
 def test_a_component_that_is_a_type_waits_for_the_heads_of_its_seed_and_one_by_label_does_not(fresh, rules):
     checkout, part = fresh(), "results/ci/language/parts/components/seed0.code.from0.nc"
-    last = {"experiment": "language", "dataset": "heads", "seed": "0", "start": "20"}
+    last = {"experiment": "language", "dataset": "attention_scores", "seed": "0", "start": "20"}
     plan = checkout.plan(part)
-    assert [wildcards for rule, wildcards in plan if rule == "heads"] == [last]
+    assert [wildcards for rule, wildcards in plan if rule == "attention_scores"] == [last]
     by_label = "experiments: {language: {sampling: {other: {components: ['1:0+1:1']}}}}\n"
     plan = checkout.plan(part, overlays=(checkout.write("config/labels.yaml", by_label),))
-    assert "sample_other" in rules(plan) and "heads" not in rules(plan)
+    assert "sample_other" in rules(plan) and "attention_scores" not in rules(plan)
 
 
 def test_other_thresholds_of_types_sample_again_what_is_chosen_by_type_alone(checkout, rules):
@@ -192,7 +192,7 @@ def test_an_upgraded_drawing_library_draws_again(checkout, rules):
 def test_an_upgraded_torch_trains_again(checkout, rules):
     checkout.edit("envs/requirements.lock", "\ntorch==", "\ntorch==9")
     found = rules(checkout.plan())
-    assert {"train", "hessian", "ablation", "heads", *SAMPLING} <= found
+    assert {"train", "hessian", "ablation", "attention_scores", *SAMPLING} <= found
     assert not found & {"read_corpus", "mix_corpora"}
 
 
@@ -205,13 +205,17 @@ def test_more_held_out_text_trains_nothing_again(checkout):
 
 
 def test_one_figure_needs_only_its_own_parts(checkout, rules):
-    for part in ("heads", "metrics", "hessian", "ablation"):
+    for part in ("attention_scores", "metrics", "hessian", "ablation"):
         for path in (checkout.root / "results/ci/language/parts").glob(f"{part}/*.nc"):
             path.unlink()
-    for made in ("language/hessian.nc", "language/attention_scores.nc", "figures/rllc_fig14_hessian_trace.png"):
+    for made in (
+        "language/hessian.nc",
+        "language/attention_scores.nc",
+        "figures/rllc_fig14_hessian_trace.png",
+    ):
         (checkout.root / "results/ci" / made).unlink()
     plan = checkout.plan("results/ci/figures/rllc_fig14_hessian_trace.png")
-    assert rules(plan) == {"hessian", "gather", "heads", "draw"}
+    assert rules(plan) == {"hessian", "gather", "attention_scores", "draw"}
 
 
 def test_a_truncated_checkpoint_is_found_and_made_again(checkout, rules):

@@ -60,7 +60,7 @@ DATASETS = {
         "fim_trace_head": ("seed", "step", "head", "distribution"),
     },
     "ablation": {"ablation": ("seed", "step", "head", "distribution", "method")},
-    "heads": {
+    "attention_scores": {
         "previous_token": ("seed", "step", "head"),
         "current_token": ("seed", "step", "head"),
         "prefix_matching": ("seed", "step", "head"),
@@ -125,14 +125,17 @@ def test_datasets_have_the_promised_dims_names_and_units(finished, name):
     codes = json.loads(dataset.attrs["code"]) if name == "traces" else [dataset.attrs["code"]]
     assert {len(code) for code in codes} == {16}
     sections = {"llc": "sampling", "rllc": "sampling", "rllc.likelihood": "sampling", "components": "sampling",
-                "traces": "sampling", "heads": "heads", "clusters": "clusters"}  # fmt: skip
+                "traces": "sampling", "attention_scores": "attention_scores", "clusters": "clusters"}  # fmt: skip
     assert json.loads(dataset.attrs[sections.get(name, name)])
     if name not in (row.name for row in ANALYSES):
         assert json.loads(dataset.attrs["compute"]) == {"device": "cpu", "precision": "fp32", "threads": 1}
 
 
 def test_a_component_that_is_a_type_says_which_heads_it_is(finished):
-    found, types = opened(finished, "components"), opened(finished, "heads")["head_type"].sel(seed=0)
+    found, types = (
+        opened(finished, "components"),
+        opened(finished, "attention_scores")["head_type"].sel(seed=0),
+    )
     members = "+".join(types["head"].values[types.values == "induction"])
     assert set(found["members"].sel(component="induction").values.ravel()) == {members}
     assert found["rllc"].sel(component="induction").notnull().all() == bool(members)

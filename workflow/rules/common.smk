@@ -107,8 +107,8 @@ FIGURE_FILES += [AT.animation(name) for name in STUDY.animations]
 FIGURE_FILES += [
     AT.page(name, page)
     for name, listed in LISTED.items()
-    for page, row in PAGES.items()
-    if set(row.needs) <= set(listed)
+    for page, spec in PAGES.items()
+    if set(spec.needs) <= set(listed)
 ]
 
 prepare(Path(workflow.basedir), threads=STUDY.compute.threads)

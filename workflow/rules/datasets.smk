@@ -6,7 +6,7 @@ Makes `<experiment>/<dataset>.nc` (results/README.md), and the datasets of analy
 
 
 rule gather:
-    """One dataset from all its parts, with the variables that its row adds at the end."""
+    """One dataset from all its parts, with the variables that its spec adds at the end."""
     input:
         parts=parts_of,
     output:
@@ -14,7 +14,7 @@ rule gather:
     log:
         AT.log("gather", "experiment", "dataset"),
     wildcard_constraints:
-        dataset=any_of([TRACES, *(row.pattern for row in MEASURES)]),
+        dataset=any_of([TRACES, *(spec.pattern for spec in MEASURES)]),
     priority: 20
     localrule: True
     conda:
@@ -34,31 +34,31 @@ rule gather:
         )
 
 
-for row in ANALYSES:
+for spec in ANALYSES:
 
     rule:
         name:
-            row.name
+            spec.name
         input:
-            datasets=files_read_by(row),
+            datasets=files_read_by(spec),
         output:
-            output=AT.dataset(name=row.name),
+            output=AT.dataset(name=spec.name),
         log:
-            AT.log(row.name, "experiment"),
+            AT.log(spec.name, "experiment"),
         benchmark:
-            AT.benchmark(row.name, "experiment")
+            AT.benchmark(spec.name, "experiment")
         priority: 20
-        localrule: row.local
+        localrule: spec.local
         conda:
             ENVIRONMENT
         threads: STUDY.compute.threads
         resources:
-            **fixed(megabytes=row.megabytes, minutes=15),
+            **fixed(megabytes=spec.megabytes, minutes=15),
         params:
-            code=code("analyse", row.function),
-            settings=told(analysing(row)),
+            code=code("analyse", spec.function),
+            settings=told(analysing(spec)),
         message:
-            f"{row.name} of {{wildcards.experiment}}: {row.about}"
+            f"{spec.name} of {{wildcards.experiment}}: {spec.about}"
         shell:
             command(
                 "analyse",

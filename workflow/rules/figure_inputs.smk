@@ -11,7 +11,7 @@ def declared(wildcards):
 
 
 def entry(wildcards):
-    """Return the row of a figure or an animation in the tables."""
+    """Return the spec of a figure or an animation in the tables."""
     if hasattr(wildcards, "animation"):
         return ANIMATIONS[declared(wildcards).draws]
     return FIGURES[declared(wildcards).draws or wildcards.figure]
@@ -19,22 +19,22 @@ def entry(wildcards):
 
 def drawn(wildcards):
     """Return the datasets that a figure or an animation needs, and optional ones that the experiment makes."""
-    name, row = declared(wildcards).experiment, entry(wildcards)
+    name, spec = declared(wildcards).experiment, entry(wildcards)
     if name is None:
         return {
-            each: AT.claims() if row.needs == OF_CLAIMS else AT.validation(each)
-            for each in row.needs
+            each: AT.claims() if spec.needs == OF_CLAIMS else AT.validation(each)
+            for each in spec.needs
         }
     listed = [*LISTED[name], *datasets(EXPERIMENTS[name], "calibrate"), "corpus"]
-    used = [dataset for use in row.uses for dataset in listed if fnmatch(dataset, use)]
+    used = [dataset for use in spec.uses for dataset in listed if fnmatch(dataset, use)]
     own = {
         dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
-        for dataset in (*row.needs, *used)
+        for dataset in (*spec.needs, *used)
     }
     return own | {
         f"{dataset}@{other}": AT.dataset(other, dataset)
         for other in getattr(declared(wildcards), "beside", [])
-        for dataset in row.needs
+        for dataset in spec.needs
     }
 
 
@@ -49,9 +49,9 @@ def drawing(wildcards, datasets):
 
 def page_inputs(wildcards):
     """Return the datasets that a page needs, and optional ones that the experiment makes."""
-    name, row = wildcards.experiment, PAGES[wildcards.page]
-    used = [dataset for dataset in row.uses if dataset in LISTED[name]]
-    return {dataset: AT.dataset(name, dataset) for dataset in (*row.needs, *used)}
+    name, spec = wildcards.experiment, PAGES[wildcards.page]
+    used = [dataset for dataset in spec.uses if dataset in LISTED[name]]
+    return {dataset: AT.dataset(name, dataset) for dataset in (*spec.needs, *used)}
 
 
 # --- finished parts
@@ -77,7 +77,7 @@ def labels_of_whole(wildcards):
     """Return the labels of the whole dataset."""
     made = MEASURED[wildcards.experiment][wildcards.dataset]
     coords = {"seed": made.seeds, "step": made.steps or steps(experiment(wildcards))}
-    if made.row.per_distribution:
+    if made.spec.per_distribution:
         coords["distribution"] = made.distributions
     return coords
 

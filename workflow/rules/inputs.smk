@@ -36,9 +36,9 @@ def code_of_experiment(script, functions_of):
     return lambda wildcards: code(script, *functions_of(wildcards))
 
 
-def functions_of(row):
+def functions_of(spec):
     """Return the functions that a job of a measure calls by their path."""
-    return lambda wildcards: [row.kernel, parameters.family(experiment(wildcards))]
+    return lambda wildcards: [spec.kernel, parameters.family(experiment(wildcards))]
 
 
 for path in GENERATORS.values():
@@ -118,22 +118,22 @@ def measuring(wildcards):
     return parameters.measure(STUDY, name, made, int(wildcards.seed), chunk)
 
 
-def blocks_of(row):
+def blocks_of(spec):
     """Return the blocks of the contexts of a distribution, or of those that a measure without one names."""
-    if row.contexts:
-        return lambda w: blocks_for(w, named_contexts(row, w)[0])
-    if not row.per_distribution:
+    if spec.contexts:
+        return lambda w: blocks_for(w, named_contexts(spec, w)[0])
+    if not spec.per_distribution:
         return []
     return lambda w: blocks_for(w, contexts(STUDY, w.distribution))
 
 
-def named_contexts(row, wildcards):
+def named_contexts(spec, wildcards):
     """Return distribution and side of the contexts that a measure names."""
     of = experiment(wildcards)
-    return row.contexts(of, row.declared(of)[wildcards.dataset])
+    return spec.contexts(of, spec.declared(of)[wildcards.dataset])
 
 
-def teacher_of(row):
+def teacher_of(spec):
     """Return the last checkpoints of a distribution's teacher, whose predictions are its targets; else nothing."""
 
     def teacher(wildcards):
@@ -146,17 +146,17 @@ def teacher_of(row):
             start=max(CHUNKS[entry.experiment]),
         )
 
-    return teacher if row.per_distribution else []
+    return teacher if spec.per_distribution else []
 
 
-def tokenizer_of(row):
+def tokenizer_of(spec):
     """Return the tokenizer if a measure reads it."""
-    if "tokenizer" not in row.reads:
+    if "tokenizer" not in spec.reads:
         return []
     return lambda w: AT.tokenizer().format(tokenizer=experiment(w).tokenizer)
 
 
-def parts_before(row):
+def parts_before(spec):
     """Return the parts of other measures that a measure reads: of the same seed, and of their last chunk."""
 
     def last_part(wildcards, name):
@@ -171,16 +171,16 @@ def parts_before(row):
 
     def parts(wildcards):
         section = MEASURED[wildcards.experiment][wildcards.dataset].section
-        return [last_part(wildcards, name) for name in row.before(section)]
+        return [last_part(wildcards, name) for name in spec.before(section)]
 
-    return parts if row.after else []
+    return parts if spec.after else []
 
 
-def message_of(row):
+def message_of(spec):
     """Return the message of a job of a measure when it starts."""
-    where = ", on {wildcards.distribution}" if row.per_distribution else ""
+    where = ", on {wildcards.distribution}" if spec.per_distribution else ""
     of = "{wildcards.experiment}, seed {wildcards.seed}"
-    return f"{row.name} ({{wildcards.dataset}}) of {of}{where}, from step {{wildcards.start}}"
+    return f"{spec.name} ({{wildcards.dataset}}) of {of}{where}, from step {{wildcards.start}}"
 
 
 # --- datasets
@@ -195,7 +195,7 @@ def parts_of(wildcards):
     for dataset in kept:
         made = MEASURED[name][dataset]
         parts += expand(
-            AT.part(of_distribution=made.row.per_distribution),
+            AT.part(of_distribution=made.spec.per_distribution),
             experiment=name,
             dataset=dataset,
             seed=made.seeds,
@@ -205,43 +205,43 @@ def parts_of(wildcards):
     return parts
 
 
-def read_by(row):
+def read_by(spec):
     """Return the datasets that an analysis reads in one experiment: name -> file."""
 
     def read(wildcards):
         name = wildcards.experiment
-        used = [d for use in row.uses for d in LISTED[name] if fnmatch(d, use)]
-        return {dataset: AT.dataset(name, dataset) for dataset in (*row.reads, *used)}
+        used = [d for use in spec.uses for d in LISTED[name] if fnmatch(d, use)]
+        return {dataset: AT.dataset(name, dataset) for dataset in (*spec.reads, *used)}
 
     return read
 
 
-def files_read_by(row):
+def files_read_by(spec):
     """Return the files of the datasets that an analysis reads."""
-    reads = read_by(row)
+    reads = read_by(spec)
     return lambda wildcards: list(reads(wildcards).values())
 
 
-def analysing(row):
+def analysing(spec):
     """Return the settings of a job of an analysis."""
-    reads = read_by(row)
-    return lambda w: parameters.analyse(STUDY, experiment(w), row, reads(w))
+    reads = read_by(spec)
+    return lambda w: parameters.analyse(STUDY, experiment(w), spec, reads(w))
 
 
-def row_of(wildcards):
-    """Return the row of the measure that makes a dataset; None for traces."""
+def spec_of(wildcards):
+    """Return the spec of the measure that makes a dataset; None for traces."""
     made = MEASURED[wildcards.experiment].get(wildcards.dataset)
-    return made and made.row
+    return made and made.spec
 
 
 def gathering(wildcards, parts, whole=None):
     """Return the settings of a job that gathers these parts into a dataset."""
-    row, name = row_of(wildcards), wildcards.dataset
+    spec, name = spec_of(wildcards), wildcards.dataset
     own = experiment(wildcards)
-    return parameters.gather(STUDY, own, name, row, parts, whole or {})
+    return parameters.gather(STUDY, own, name, spec, parts, whole or {})
 
 
 def added_by(wildcards):
     """Return the function that adds variables to a gathered dataset; "" if there is none."""
-    row = row_of(wildcards)
-    return getattr(row and row.added(experiment(wildcards)), "function", "")
+    spec = spec_of(wildcards)
+    return getattr(spec and spec.added(experiment(wildcards)), "function", "")

@@ -5,40 +5,40 @@ needs the teacher's checkpoints. It makes one part under `<experiment>/parts/`. 
 a job. Weight refinement is the kind of component, data refinement the distribution.
 """
 
-for row in MEASURES:
-    cells = ("distribution", "seed") if row.per_distribution else ("seed",)
+for spec in MEASURES:
+    cells = ("distribution", "seed") if spec.per_distribution else ("seed",)
 
     rule:
         name:
-            row.name
+            spec.name
         input:
             checkpoints=AT.checkpoints(),
-            blocks=blocks_of(row),
-            teacher=teacher_of(row),
-            tokenizer=tokenizer_of(row),
-            after=parts_before(row),
+            blocks=blocks_of(spec),
+            teacher=teacher_of(spec),
+            tokenizer=tokenizer_of(spec),
+            after=parts_before(spec),
         output:
-            output=AT.part(of_distribution=row.per_distribution),
+            output=AT.part(of_distribution=spec.per_distribution),
         log:
-            AT.log(row.name, "experiment", "dataset", *cells, "start"),
+            AT.log(spec.name, "experiment", "dataset", *cells, "start"),
         benchmark:
-            AT.benchmark(row.name, "experiment", "dataset", *cells, "start")
+            AT.benchmark(spec.name, "experiment", "dataset", *cells, "start")
         wildcard_constraints:
-            dataset=row.pattern,
-        priority: row.priority
+            dataset=spec.pattern,
+        priority: spec.priority
         conda:
             ENVIRONMENT
         threads: STUDY.compute.threads
         resources:
-            **forecasted(row.name),
+            **forecasted(spec.name),
         params:
-            code=code_of_experiment("measure", functions_of(row)),
+            code=code_of_experiment("measure", functions_of(spec)),
             settings=told(measuring),
             # Not among `wildcards` below: Snakemake evaluates the shell text again when a job starts. Variables of
             # this loop then have their last values.
             distribution=lambda wildcards: wildcards.get("distribution", ""),
         message:
-            message_of(row)
+            message_of(spec)
         shell:
             command(
                 "measure",

@@ -24,8 +24,8 @@ if workflow.is_main_process:
         code("draw", FIGURES[figure.draws or name].draws)
     for animation in STUDY.animations.values():
         code("animate", ANIMATIONS[animation.draws].draws)
-    for row in MEASURES:
-        code("gather", row.finish.function if row.finish else "")
+    for spec in MEASURES:
+        code("gather", spec.finish.function if spec.finish else "")
     UNUSABLE.hide()
     try:
         orphans.serve()

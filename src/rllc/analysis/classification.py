@@ -31,7 +31,8 @@ def classification(
 ) -> xr.Dataset:
     """Return the classes of heads (seed, step, head), and numbers (seed, step) for claims.
 
-    datasets           ``tokens``, ``attention_scores`` (``head_type``) and ``rllc``, which has all steps of ``tokens``
+    datasets           ``tokens``, ``attention_scores`` (``head_type``) and ``rllc``; it has all
+                       steps of ``tokens``
     distribution       the distribution of the refined LLC
     code_distribution  the distribution of code; None without one
 

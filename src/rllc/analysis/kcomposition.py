@@ -24,8 +24,8 @@ NAMES = {
 def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -> xr.Dataset:
     """Return numbers (seed, step) of each seed, at the last step of ``attention_scores``.
 
-    datasets  ``attention_scores``: ``k_composition`` (seed, step, head, later_head), ``prefix_matching`` (seed, step,
-              head), ``head_type`` (seed, head)
+    datasets  ``attention_scores``: ``k_composition`` (seed, step, head, later_head), ``prefix_matching``
+              (seed, step, head), ``head_type`` (seed, head)
 
     All numbers are for heads of layer 0 with heads of the last layer.
 

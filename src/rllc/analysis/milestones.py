@@ -19,7 +19,7 @@ NAMES = (*STEPS, "bigram_after_boundary", "in_order", "composition_lead")
 def milestones(
     datasets: Mapping[str, xr.Dataset], *, distribution: str, setting: str, random_seed: int = 0
 ) -> xr.Dataset:
-    """Return steps of each seed, and numbers from them: (seed, step), at the last step of ``attention_scores``.
+    """Return steps of each seed, and numbers from them: (seed, step), at the last step of the scores.
 
     datasets      ``ngrams``, ``attention_scores``, ``stages``
     distribution  of the bigram and n-gram scores and of the LLC; ``setting``: of the LLC

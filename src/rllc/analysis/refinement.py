@@ -35,8 +35,8 @@ def refinement(
 ) -> xr.Dataset:
     """Return the log2 ratio of a type's refined LLCs on ``distribution`` to those on ``against``.
 
-    datasets  ``rllc`` with ``rllc``, ``quality`` and the variables of ``contrasts.by_chain``; ``attention_scores``
-              with ``head_type``
+    datasets  ``rllc`` with ``rllc``, ``quality`` and the variables of ``contrasts.by_chain``;
+              ``attention_scores`` with ``head_type``
 
     For the heads h of a group, of all layers, with the estimates of chain c (or their mean over chains)::
 

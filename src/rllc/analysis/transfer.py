@@ -63,7 +63,7 @@ def transfer(
 ) -> xr.Dataset:
     """Return clusters of the first seed, transferred to the others: the dataset ``transfer.nc``.
 
-    datasets      ``rllc`` (``rllc``, ``rllc_se``; coordinate ``layer``) and ``attention_scores`` (``head_type``)
+    datasets      ``rllc`` (``rllc``, ``rllc_se``; coordinate ``layer``), ``attention_scores`` (``head_type``)
     distribution  the distribution of the clustered curves
     n_clusters    the numbers of clusters, each at least 2 and below the heads of every scope
     algorithms    among ``rllc.analysis.clustering.PUBLISHED``; other seeds' heads join the nearest centre in

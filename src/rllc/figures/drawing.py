@@ -1,8 +1,8 @@
 """Types of the arguments and results of figure functions, and the writing of a drawing.
 
 Options with one meaning everywhere: ``distribution``, ``seed`` and ``seeds`` (their defaults stand with the
-types below), ``title`` (what the experiment is called), ``setting`` (a sampling setting). Dataset ``attention_scores``,
-where it is optional, says the types of heads.
+types below), ``title`` (what the experiment is called), ``setting`` (a sampling setting). Where dataset
+``attention_scores`` is optional, it gives the types of heads.
 """
 
 import math

@@ -70,7 +70,7 @@ def distribution_labels(dataset: xr.Dataset) -> dict[str, str]:
 
 
 def types_of(datasets: Datasets, heads: xr.DataArray, seeds: xr.DataArray) -> xr.DataArray:
-    """Return ``head_type`` (seed, head), read from attention_scores.nc or computed from it; "unknown" without it."""
+    """Return ``head_type`` (seed, head) of attention_scores.nc, read or computed; "unknown" without it."""
     labels = {"seed": seeds.values, "head": heads.values}
     source = datasets.get("attention_scores")
     if source is None:

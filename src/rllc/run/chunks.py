@@ -47,7 +47,7 @@ def jobs(experiment: Experiment) -> Iterator[tuple[str, dict[str, str]]]:
         yield "train", {}
     for name, dataset in measured(experiment).items():
         if dataset.steps is None:
-            yield dataset.row.name, {"dataset": name}
+            yield dataset.spec.name, {"dataset": name}
 
 
 def slowest(study: Study, name: str, chunk: int) -> tuple[float, str]:

@@ -8,7 +8,7 @@ from rllc.study import cost_of_inputs, limits
 from rllc.study.cost import Cost
 from rllc.study.datasets import Dataset, measured
 from rllc.study.limits import GPU
-from rllc.study.rows import Measure
+from rllc.study.specs import MeasureSpec
 from rllc.study.steps import chunks
 from rllc.study.study import Study, work
 from rllc.study.table import MEASURES
@@ -24,12 +24,12 @@ def _planned(study: Study, name: str) -> tuple[dict[str, Dataset], dict[int, lis
     return measured(experiment), chunks(experiment)
 
 
-def _measure(row: Measure) -> Callable[[Study, Any], Cost]:
+def _measure(spec: MeasureSpec) -> Callable[[Study, Any], Cost]:
     def cost_of(study: Study, w: Any) -> Cost:
         datasets, starts = _planned(study, w.experiment)
-        dataset = datasets[getattr(w, "dataset", row.name)]
+        dataset = datasets[getattr(w, "dataset", spec.name)]
         steps = dataset.among(starts[int(w.start)])
-        return row.cost(work(study, study.experiments[w.experiment], dataset.section, steps))
+        return spec.cost(work(study, study.experiments[w.experiment], dataset.section, steps))
 
     return cost_of
 
@@ -42,7 +42,7 @@ COSTS: dict[str, Callable[[Study, Any], Cost]] = {
     "train": lambda study, w: cost_of_inputs.training(study, study.experiments[w.experiment], int(w.start)),
     "gather": lambda study, w: GATHER,
     "validate": lambda study, w: cost_of_inputs.validation(study, w.family),
-    **{row.name: _measure(row) for row in MEASURES},
+    **{spec.name: _measure(spec) for spec in MEASURES},
 }
 
 

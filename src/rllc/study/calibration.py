@@ -7,32 +7,36 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from rllc.study.checks.names import in_model
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.recommendation import Rule
-from rllc.study.section import Section, key
 from rllc.study.setup import Setup
 from rllc.study.values import BurnIn, Count, Distinct, Name, OfControl, Positive, Seed, Step
 
 STAGE = "arXiv 2402.02364"
 
 
-class Sweep(Section):
+class Sweep(ConfigModel):
     """A grid of settings for one kind of component: every step_size x n_beta x localization."""
 
-    components: Distinct[str] | None = key(
+    components: Distinct[str] | None = config_field(
         "only for the kind `heads`: which heads, e.g. `1:0`; null: all", min_length=1, default=None
     )
-    step_size: Distinct[Positive] = key("step sizes tried", min_length=1, source=f"{STAGE}, App. D.3.3")
-    n_beta: Distinct[Positive] = key("inverse temperatures times sample size tried", min_length=1)
-    localization: Distinct[Positive] = key(
+    step_size: Distinct[Positive] = config_field(
+        "step sizes tried", min_length=1, source=f"{STAGE}, App. D.3.3"
+    )
+    n_beta: Distinct[Positive] = config_field("inverse temperatures times sample size tried", min_length=1)
+    localization: Distinct[Positive] = config_field(
         "strengths of the pull tried; pairs with step_size x localization of 4 or more are left out",
         min_length=1,
     )
-    chains: int = key("chains per setting, same noise and minibatches in all", ge=2)
-    draws: Count = key("draws per chain, burn-in included")
-    burn_in: BurnIn = key("draws left out of the estimate")
-    batch_size: Count = key("contexts per minibatch")
-    scored_positions: Count | None = key("as in sampling")
-    control_chains: OfControl[Count] = key("chains of the prior-only control and of the drift-free one")
+    chains: int = config_field("chains per setting, same noise and minibatches in all", ge=2)
+    draws: Count = config_field("draws per chain, burn-in included")
+    burn_in: BurnIn = config_field("draws left out of the estimate")
+    batch_size: Count = config_field("contexts per minibatch")
+    scored_positions: Count | None = config_field("as in sampling")
+    control_chains: OfControl[Count] = config_field(
+        "chains of the prior-only control and of the drift-free one"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -41,25 +45,29 @@ class Sweep(Section):
         return self
 
 
-class Dependence(Section):
+class Dependence(ConfigModel):
     """How estimates at the base setting (`sampling`) depend on the data, the minibatches and the noise."""
 
-    checkpoints: Distinct[Step] = key("steps measured", unit="steps", min_length=1)
-    seeds: Distinct[Seed] | None = key("null: those of the calibration", min_length=1, default=None)
-    distributions: Distinct[Name] | None = key("null: those of the calibration", min_length=1, default=None)
-    components: Distinct[str] = key("heads, e.g. `1:0`, and `full`", min_length=1)
-    chains: int = key("chains per estimate", ge=2)
-    draws: Count = key("draws per chain, burn-in included")
-    burn_in: BurnIn = key("draws left out of the estimate")
-    dataset_sizes: Distinct[Count] = key(
+    checkpoints: Distinct[Step] = config_field("steps measured", unit="steps", min_length=1)
+    seeds: Distinct[Seed] | None = config_field("null: those of the calibration", min_length=1, default=None)
+    distributions: Distinct[Name] | None = config_field(
+        "null: those of the calibration", min_length=1, default=None
+    )
+    components: Distinct[str] = config_field("heads, e.g. `1:0`, and `full`", min_length=1)
+    chains: int = config_field("chains per estimate", ge=2)
+    draws: Count = config_field("draws per chain, burn-in included")
+    burn_in: BurnIn = config_field("draws left out of the estimate")
+    dataset_sizes: Distinct[Count] = config_field(
         "distinct contexts that minibatches are drawn from: multiples of the base setting's batch_size",
         unit="contexts", min_length=1, source=f"{STAGE}, Fig. D.3",
     )  # fmt: skip
-    batch_sizes: Distinct[Count] = key(
+    batch_sizes: Distinct[Count] = config_field(
         "minibatch sizes", unit="contexts", min_length=1, source=f"{STAGE}, Fig. D.4"
     )
-    noise_seeds: Distinct[Seed] = key("seeds of the noise", min_length=1, source=f"{STAGE}, Fig. D.5")
-    likelihood: bool = key(
+    noise_seeds: Distinct[Seed] = config_field(
+        "seeds of the noise", min_length=1, source=f"{STAGE}, Fig. D.5"
+    )
+    likelihood: bool = config_field(
         "also with the loss of one prediction of each context, drawn at random, which is a log likelihood of "
         "independent observations",
         source=f"{STAGE}, App. A.4",
@@ -67,17 +75,19 @@ class Dependence(Section):
     )
 
 
-class Calibration(Section):
+class Calibration(ConfigModel):
     """`snakemake calibrate`: makes calibration.nc, dependence.nc, recommendation.nc and their figures."""
 
-    checkpoints: Distinct[Step] = key("steps swept", unit="steps", min_length=1)
-    seeds: Distinct[Seed] | None = key("null: all of the experiment's", min_length=1, default=None)
-    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
-    heads: Sweep | None = key("every listed head alone", default=None)
-    full: Sweep | None = key("the whole model", default=None)
-    probes: int = key("Rademacher probes of the Hessian trace of each component", ge=2)
-    dependence: Dependence | None = key("null: not measured", default=None)
-    rule: Rule = key("thresholds of the recommendation", default=Rule())
+    checkpoints: Distinct[Step] = config_field("steps swept", unit="steps", min_length=1)
+    seeds: Distinct[Seed] | None = config_field("null: all of the experiment's", min_length=1, default=None)
+    distributions: Distinct[Name] | None = config_field(
+        "null: all of the experiment's", min_length=1, default=None
+    )
+    heads: Sweep | None = config_field("every listed head alone", default=None)
+    full: Sweep | None = config_field("the whole model", default=None)
+    probes: int = config_field("Rademacher probes of the Hessian trace of each component", ge=2)
+    dependence: Dependence | None = config_field("null: not measured", default=None)
+    rule: Rule = config_field("thresholds of the recommendation", default=Rule())
 
     @model_validator(mode="before")
     @classmethod

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rllc.job_settings.datasets import Judge
+from rllc.study.config_model import nearest
 from rllc.study.datasets import TRACES, TRAINING_LOSS, datasets, measured
 from rllc.study.sampling import BASE_SETTING
-from rllc.study.section import nearest
 from rllc.study.steps import steps
 from rllc.study.study import Experiment, Study, work
 from rllc.study.table import ANALYSES
@@ -98,9 +98,9 @@ def _readable(experiment: Experiment, also: set[str]) -> list[str]:
 def _facts(study: Study, experiment: Experiment, name: str) -> dict[str, Any]:
     """Return the keywords of ``rllc.claims.Experiment``."""
     settings = {
-        row.name: row.settings(work(study, experiment, section, []))
-        for row in ANALYSES
-        if (section := row.declared(experiment)) is not None and row.name in REPEATED
+        spec.name: spec.settings(work(study, experiment, section, []))
+        for spec in ANALYSES
+        if (section := spec.declared(experiment)) is not None and spec.name in REPEATED
     }
     milestones = experiment.milestones
     trained_on = experiment.training.distribution if experiment.training else ""

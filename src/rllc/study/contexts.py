@@ -2,7 +2,7 @@
 
 from pydantic import model_validator
 
-from rllc.study.section import Section, key
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.values import Count, Distinct, Name
 
 
@@ -15,12 +15,16 @@ def in_whole_batches(contexts: int, batch_size: int) -> None:
         )
 
 
-class OnContexts(Section):
+class OnContexts(ConfigModel):
     """Held-out contexts, the first of those that ``metrics`` reads."""
 
-    contexts: Count = key("held-out contexts, a multiple of batch_size; those of metrics, if as many")
-    batch_size: Count = key("contexts at once")
-    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+    contexts: Count = config_field(
+        "held-out contexts, a multiple of batch_size; those of metrics, if as many"
+    )
+    batch_size: Count = config_field("contexts at once")
+    distributions: Distinct[Name] | None = config_field(
+        "null: all of the experiment's", min_length=1, default=None
+    )
 
     @model_validator(mode="after")
     def _whole_batches(self) -> "OnContexts":

@@ -1,10 +1,10 @@
-"""The datasets of an experiment by the rows of measures and analyses, with steps and distributions."""
+"""The datasets of an experiment by the specs of measures and analyses, with steps and distributions."""
 
 from typing import Any, NamedTuple
 
 from rllc.study.distributions import Files, Hub, Installed, Mixture
-from rllc.study.rows import Measure, Variable
 from rllc.study.sampling import BASE_SETTING, DATASETS, setting
+from rllc.study.specs import MeasureSpec, Variable
 from rllc.study.study import Experiment, Study
 from rllc.study.table import ANALYSES, MEASURES
 from rllc.study.tasks import GENERATORS, TASKS, Distribution
@@ -15,13 +15,13 @@ TRAINING_LOSS = "training_loss"
 
 
 class Dataset(NamedTuple):
-    """A dataset that a measure makes: its row, its config section, and its cells.
+    """A dataset that a measure makes: its spec, its config section, and its cells.
 
     distributions  in config order; empty if the measure has no distribution
     steps          None: every checkpoint
     """
 
-    row: Measure
+    spec: MeasureSpec
     section: Any
     distributions: list[str]
     seeds: list[int]
@@ -36,20 +36,20 @@ def measured(experiment: Experiment) -> dict[str, Dataset]:
     """Return an experiment's datasets that measures make, by name (``rllc``, ``rllc.likelihood``, ...)."""
     return {
         name: Dataset(
-            row, section, _subset(experiment, section) if row.per_distribution else [],
+            spec, section, _subset(experiment, section) if spec.per_distribution else [],
             getattr(section, "seeds", None) or list(experiment.seeds), getattr(section, "checkpoints", None),
         )
-        for row in MEASURES
-        for name, section in row.declared(experiment).items()
+        for spec in MEASURES
+        for name, section in spec.declared(experiment).items()
     }  # fmt: skip
 
 
-def words(experiment: Experiment, row: Measure) -> dict[str, Variable]:
+def words(experiment: Experiment, spec: MeasureSpec) -> dict[str, Variable]:
     """Return the variables of a measure's dataset. Losses have the unit of the experiment's task."""
     unit = TASKS[experiment.task].unit
     return {
         name: variable._replace(unit=unit) if variable.unit == NATS else variable
-        for name, variable in row.words.items()
+        for name, variable in spec.words.items()
     }
 
 
@@ -67,18 +67,18 @@ def traced(experiment: Experiment) -> list[str]:
 
 def datasets(experiment: Experiment, target: str = "all") -> list[str]:
     """Return the names of the datasets of an experiment that a target asks for."""
-    names = [name for name, dataset in measured(experiment).items() if dataset.row.target == target]
+    names = [name for name, dataset in measured(experiment).items() if dataset.spec.target == target]
     if target == "all":
         # an unmeasured training, such as a teacher's, has it only if the user names it
         names += [TRAINING_LOSS] if names and experiment.checkpoints.source == "train" else []
         names += [TRACES] if traced(experiment) else []
-    return names + [row.name for row in ANALYSES if row.target == target and row.declared(experiment)]
+    return names + [spec.name for spec in ANALYSES if spec.target == target and spec.declared(experiment)]
 
 
 def distributions(experiment: Experiment, dataset: str) -> list[str]:
     """Return the distributions of a dataset, in config order; all of the experiment's if it names none."""
     made = measured(experiment).get(dataset)
-    return made.distributions if made and made.row.per_distribution else list(experiment.distributions)
+    return made.distributions if made and made.spec.per_distribution else list(experiment.distributions)
 
 
 def validated(study: Study) -> list[str]:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import yaml
 from snakemake.utils import update_config
 
+from rllc.study.config_model import ConfigError, nearest
 from rllc.study.problems import DEEPEST
-from rllc.study.section import ConfigError, nearest
 
 FILES = ("config/config.yaml", "config/calibration.yaml", "config/validation.yaml")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

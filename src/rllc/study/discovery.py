@@ -1,4 +1,4 @@
-"""Where the specs of measures and the rows of analyses stand: their modules, found by their files."""
+"""Where the specs of measures and analyses stand: their modules, found by their files."""
 
 from pathlib import Path
 

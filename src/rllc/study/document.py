@@ -1,7 +1,7 @@
 """Generated parts of the docs: keys of the config, files of results, figures, the graph of rules.
 
 ``python -m rllc.study.document`` (``make docs``) writes them. With the name of a part, as ``figures``, it
-prints only that part. Tests compare the docs with sections, rows and the workflow.
+prints only that part. Tests compare the docs with sections, specs and the workflow.
 """
 
 import re
@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
 
+from rllc.study.config_model import ConfigModel
 from rllc.study.datasets import TRAINING_LOSS
 from rllc.study.figures import ANIMATIONS, FIGURES, listed
 from rllc.study.figures import about as drawn
-from rllc.study.rows import Variable
-from rllc.study.section import Section
+from rllc.study.specs import Variable
 from rllc.study.study import Study
 from rllc.study.table import ANALYSES, MEASURES
 
@@ -51,15 +51,15 @@ def keys() -> str:
 def files() -> str:
     """Return a Markdown table of the datasets of measures and analyses: file, variables with dims, rule."""
     lines = ["| file | variables (dims) | made by |", "|---|---|---|"]
-    for row in MEASURES:
-        where = ("seed", "step", *(["distribution"] if row.per_distribution else []))
-        groups = _by_dims(row.variables, where)
-        groups += _by_dims(row.finish.variables, ("seed",)) if row.finish else []
-        about = "; ".join(groups) or row.about
-        lines.append(f"| {_file(row.pattern)} | {about} | `{row.name}`, `gather` |")
-    for row in ANALYSES:
-        about = "; ".join(_by_dims(row.variables, ("seed",))) or row.about
-        lines.append(f"| {_file(row.name)} | {about} | `{row.name}` |")
+    for spec in MEASURES:
+        where = ("seed", "step", *(["distribution"] if spec.per_distribution else []))
+        groups = _by_dims(spec.variables, where)
+        groups += _by_dims(spec.finish.variables, ("seed",)) if spec.finish else []
+        about = "; ".join(groups) or spec.about
+        lines.append(f"| {_file(spec.pattern)} | {about} | `{spec.name}`, `gather` |")
+    for spec in ANALYSES:
+        about = "; ".join(_by_dims(spec.variables, ("seed",))) or spec.about
+        lines.append(f"| {_file(spec.name)} | {about} | `{spec.name}` |")
     loss = f"`loss` of every update, at the weights after `step` updates {IMPORTS} (seed, step)"
     lines.append(f"| {_file(TRAINING_LOSS)} | {loss} | `{TRAINING_LOSS}` |")
     return "\n".join(lines)
@@ -71,10 +71,10 @@ def figures() -> str:
     parts = []
     for title, rows in tables.items():
         lines = ["| name | what it draws | reads | options: values, default |", "|---|---|---|---|"]
-        for name, row in rows.items():
-            about = drawn(row).replace("|", "\\|")
-            needs = ", ".join(f"`{needed}.nc`" for needed in row.needs)
-            given = [f"`{each.name}`: {each.kind}, `{each.default}`" for each in listed(row)]
+        for name, spec in rows.items():
+            about = drawn(spec).replace("|", "\\|")
+            needs = ", ".join(f"`{needed}.nc`" for needed in spec.needs)
+            given = [f"`{each.name}`: {each.kind}, `{each.default}`" for each in listed(spec)]
             lines.append(f"| `{name}` | {about} | {needs} | {'<br>'.join(given) or 'none'} |")
         parts.append(f"## {title}\n\n" + "\n".join(lines))
     return "\n\n".join(parts)
@@ -124,7 +124,7 @@ def generated(document: str, text: str) -> str:
     return f"{before}{begin}\n\n{make()}\n\n{end}{rest.partition(end)[2]}"
 
 
-def sections(section: type[Section], seen: list[type[Section]]) -> Iterator[type[Section]]:
+def sections(section: type[ConfigModel], seen: list[type[ConfigModel]]) -> Iterator[type[ConfigModel]]:
     """Yield a section and all sections in it, each once, outermost first."""
     if section in seen:
         return
@@ -135,8 +135,8 @@ def sections(section: type[Section], seen: list[type[Section]]) -> Iterator[type
             yield from sections(inner, seen)
 
 
-def _classes(annotation: Any) -> Iterator[type[Section]]:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+def _classes(annotation: Any) -> Iterator[type[ConfigModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, ConfigModel):
         yield annotation
     for argument in typing.get_args(annotation):
         yield from _classes(argument)
@@ -171,7 +171,7 @@ def _type(annotation: Any) -> str:
         return f"list of {_type(arguments[0])}"
     if origin is dict:
         return f"table of {_type(arguments[1])}"
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+    if isinstance(annotation, type) and issubclass(annotation, ConfigModel):
         return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
     return {"str": "text", "int": "integer", "float": "number", "bool": "true or false", "Any": "values"}.get(
         annotation.__name__, "text"

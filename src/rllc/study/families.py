@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import Discriminator, Tag
 
 from rllc import components
-from rllc.study.section import Section, key
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.values import RLLC, STAGE, Count, Positive
 
 DEFAULT = "attention_only"  # default of `model.family`
@@ -65,8 +65,8 @@ class Family(NamedTuple):
     check_component   the problem with the label of a component; None: it is valid
     """
 
-    section: type[Section]
-    initial: type[Section]
+    section: type[ConfigModel]
+    initial: type[ConfigModel]
     model: str
     facts: Callable[[Any, Any], dict[str, Any]]
     weights: Callable[[Any, Any], int]
@@ -80,61 +80,65 @@ class Family(NamedTuple):
     check_component: Callable[[Any, str], str | None] = _only_full
 
 
-class AttentionOnly(Section):
+class AttentionOnly(ConfigModel):
     """An attention-only transformer."""
 
-    family: Literal["attention_only"] = key("attention-only transformers", default="attention_only")
-    n_layers: Count = key("layers")
-    n_heads: Count = key("heads per layer")
-    d_model: Count = key("width of the residual stream")
-    d_head: Count = key("width of a head")
-    n_ctx: Count = key("longest context", unit="tokens")
-    positions: Literal["shortformer", "standard"] = key(
+    family: Literal["attention_only"] = config_field("attention-only transformers", default="attention_only")
+    n_layers: Count = config_field("layers")
+    n_heads: Count = config_field("heads per layer")
+    d_model: Count = config_field("width of the residual stream")
+    d_head: Count = config_field("width of a head")
+    n_ctx: Count = config_field("longest context", unit="tokens")
+    positions: Literal["shortformer", "standard"] = config_field(
         "where positions enter: queries and keys of every layer, or the embedding", source=f"{RLLC}, App. F.1"
     )
-    layer_norm: bool = key("layer norm before each layer and before the unembedding")
-    layer_norm_eps: Positive = key("added to the variance in layer norm", default=1e-5)
+    layer_norm: bool = config_field("layer norm before each layer and before the unembedding")
+    layer_norm_eps: Positive = config_field("added to the variance in layer norm", default=1e-5)
 
 
-class AttentionOnlyInitial(Section):
+class AttentionOnlyInitial(ConfigModel):
     """The law of the initial weights of an attention-only transformer."""
 
-    matrix_scale: Positive = key(
+    matrix_scale: Positive = config_field(
         "matrices ~ N(0, (matrix_scale / sqrt(d_model))^2)", source="TransformerLens: 0.8"
     )
-    embedding_scale: Positive | None = key("W_E ~ N(0, embedding_scale^2); null: as the other matrices")
-    query_key_factor: Positive = key("W_Q and W_K are multiplied by this")
-    position_init: Literal["normal", "sinusoidal"] = key(
+    embedding_scale: Positive | None = config_field(
+        "W_E ~ N(0, embedding_scale^2); null: as the other matrices"
+    )
+    query_key_factor: Positive = config_field("W_Q and W_K are multiplied by this")
+    position_init: Literal["normal", "sinusoidal"] = config_field(
         "law of W_pos: as the other matrices, or sines and cosines"
     )
-    position_scale: Positive | None = key(
+    position_scale: Positive | None = config_field(
         "standard deviation of W_pos (null: as the other matrices), or amplitude of sinusoidal ones (null: 1)"
     )
 
 
-class InContext(Section):
+class InContext(ConfigModel):
     """A transformer with MLPs that reads vectors and predicts numbers."""
 
-    family: Literal["in_context"] = key("transformers with MLPs on vectors")
-    n_layers: Count = key("layers", source=f"{STAGE}, App. F.3: 2")
-    n_heads: Count = key("heads per layer", source=f"{STAGE}, App. F.3: 4")
-    d_model: Count = key("width of the residual stream and of the MLPs", source=f"{STAGE}, App. F.3: 64")
-    d_head: Count = key("width of a head", source="the authors' code: d_model / n_heads")
-    residual: Literal["doubled", "plain"] = key(
+    family: Literal["in_context"] = config_field("transformers with MLPs on vectors")
+    n_layers: Count = config_field("layers", source=f"{STAGE}, App. F.3: 2")
+    n_heads: Count = config_field("heads per layer", source=f"{STAGE}, App. F.3: 4")
+    d_model: Count = config_field(
+        "width of the residual stream and of the MLPs", source=f"{STAGE}, App. F.3: 64"
+    )
+    d_head: Count = config_field("width of a head", source="the authors' code: d_model / n_heads")
+    residual: Literal["doubled", "plain"] = config_field(
         "what a block leaves of its input h: 2 h, or h",
         source="the authors' code: doubled",
         default="doubled",
     )
-    attention_output: bool = key(
+    attention_output: bool = config_field(
         "whether a matrix mixes the heads of a layer", source=f"{STAGE}, Fig. C.2: false there", default=True
     )
-    layer_norm_eps: Positive = key("added to the variance in layer norm", default=1e-5)
+    layer_norm_eps: Positive = config_field("added to the variance in layer norm", default=1e-5)
 
 
-class InContextInitial(Section):
+class InContextInitial(ConfigModel):
     """The law of the initial weights of such a transformer."""
 
-    scale: Positive = key("uniform within this / sqrt(inputs of the layer)", source="PyTorch: 1")
+    scale: Positive = config_field("uniform within this / sqrt(inputs of the layer)", source="PyTorch: 1")
 
 
 def _weights(model: AttentionOnly, tokens: Any) -> int:

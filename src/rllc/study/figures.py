@@ -1,6 +1,6 @@
 """The table of figures: for each, the function that draws it and the datasets that it reads.
 
-Figures of a single measure are in the row of the measure (``rllc.measures.<name>.spec``).
+Figures of a single measure are in the spec of the measure (``rllc.measures.<name>.spec``).
 
 Drawing functions are ``rllc.figures.<family>.<module>:<function>``. Those that read one measure
 alone are ``rllc.measures.<name>.figure:<function>``. They take the datasets by name.
@@ -16,7 +16,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rllc.study import study
-from rllc.study.rows import FigureRow
+from rllc.study.specs import FigureSpec
 from rllc.study.table import MEASURES
 
 PACKAGE = "rllc.figures"
@@ -46,9 +46,9 @@ KINDS: dict[str, tuple[Any, str]] = {
 }
 
 
-def misfit(row: FigureRow, option: str, value: object) -> str:
+def misfit(spec: FigureSpec, option: str, value: object) -> str:
     """Return in words the expected type of an option if a config's value has another type; else ""."""
-    annotation = next(_annotation(a) for a in _function(row).args.kwonlyargs if a.arg == option)
+    annotation = next(_annotation(a) for a in _function(spec).args.kwonlyargs if a.arg == option)
     kind, words = KINDS[annotation.removesuffix(" | None")]
     try:
         TypeAdapter(kind | None if annotation.endswith(" | None") else kind).validate_python(
@@ -67,9 +67,9 @@ class Option(NamedTuple):
     default: str
 
 
-def listed(row: FigureRow) -> list[Option]:
+def listed(spec: FigureSpec) -> list[Option]:
     """Return the options of a drawing function in order, in the terms of a config."""
-    arguments = _function(row).args
+    arguments = _function(spec).args
     found = []
     for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         annotation = _annotation(argument)
@@ -78,9 +78,9 @@ def listed(row: FigureRow) -> list[Option]:
     return found
 
 
-def about(row: FigureRow) -> str:
+def about(spec: FigureSpec) -> str:
     """Return the first sentence of a drawing function's docstring."""
-    return (ast.get_docstring(_function(row)) or "").partition("\n\n")[0].replace("\n", " ")
+    return (ast.get_docstring(_function(spec)) or "").partition("\n\n")[0].replace("\n", " ")
 
 
 def _annotation(argument: ast.arg) -> str:
@@ -100,21 +100,21 @@ def _in_config(default: ast.expr | None) -> str:
         return ast.unparse(default)
 
 
-def options(row: FigureRow) -> dict[str, object]:
+def options(spec: FigureSpec) -> dict[str, object]:
     """Return the options of a drawing function with their defaults, parsed from its source without an import.
 
     A default that is the name of a constant becomes None.
 
     Raises ValueError if the module has no such function.
     """
-    node = _function(row)
+    node = _function(spec)
     names = [argument.arg for argument in node.args.kwonlyargs]
     written = (d.value if isinstance(d, ast.Constant) else None for d in node.args.kw_defaults)
     return dict(zip(names, written, strict=True))
 
 
-def _function(row: FigureRow) -> ast.FunctionDef:
-    module, _, function = row.draws.partition(":")
+def _function(spec: FigureSpec) -> ast.FunctionDef:
+    module, _, function = spec.draws.partition(":")
     file = SOURCE / f"{module.replace('.', '/')}.py"
     node = _functions(file).get(function)
     if node is None:
@@ -134,37 +134,37 @@ def asked_by(target: str, figures: Mapping[str, study.Figure]) -> list[str]:
     return [name for name, figure in figures.items() if FIGURES[figure.draws or name].target == target]
 
 
-def _validation(family: str) -> FigureRow:
-    """Return the row of a figure of one dataset of the validation, which belongs to no experiment."""
-    return FigureRow(_at(f"sampler.validation:validation_{family}"), (family,), (), VALIDATION, VALIDATION)
+def _validation(family: str) -> FigureSpec:
+    """Return the spec of a figure of one dataset of the validation, which belongs to no experiment."""
+    return FigureSpec(_at(f"sampler.validation:validation_{family}"), (family,), (), VALIDATION, VALIDATION)
 
 
-def _heads(function: str, *needs: str, uses: tuple[str, ...] = (), category: str = "heads") -> FigureRow:
-    return FigureRow(_at(f"heads.{function}"), needs, uses, category)
+def _heads(function: str, *needs: str, uses: tuple[str, ...] = (), category: str = "heads") -> FigureSpec:
+    return FigureSpec(_at(f"heads.{function}"), needs, uses, category)
 
 
-def _stages(function: str, *needs: str) -> FigureRow:
-    return FigureRow(_at(function), needs, ("llc.*", "stages"), "stages")
+def _stages(function: str, *needs: str) -> FigureSpec:
+    return FigureSpec(_at(function), needs, ("llc.*", "stages"), "stages")
 
 
-def _calibration(function: str, *needs: str) -> FigureRow:
-    return FigureRow(_at(f"sampler.{function}"), needs, (), "calibration", "calibrate")
+def _calibration(function: str, *needs: str) -> FigureSpec:
+    return FigureSpec(_at(f"sampler.{function}"), needs, (), "calibration", "calibrate")
 
 
-def _sorting(function: str, *needs: str, uses: tuple[str, ...] = ()) -> FigureRow:
-    return FigureRow(_at(f"sorting.{function}"), needs, uses, "sorting")
+def _sorting(function: str, *needs: str, uses: tuple[str, ...] = ()) -> FigureSpec:
+    return FigureSpec(_at(f"sorting.{function}"), needs, uses, "sorting")
 
 
 OF_SEVERAL_HEADS = ("sort_specialization",)  # says nothing of one head
 
-ANIMATIONS: dict[str, FigureRow] = {
+ANIMATIONS: dict[str, FigureSpec] = {
     "sort_animation": _sorting(
         "animation:sort_animation", "circuits", "metrics", uses=("llc", "rllc", "llc.*")
     )
 }
 
 # Figures of any experiment with `calibration`.
-CALIBRATION: dict[str, FigureRow] = {
+CALIBRATION: dict[str, FigureSpec] = {
     "regime_map": _calibration("calibration:regime_map", "calibration", "recommendation"),
     "calibration_grid": _calibration("sweep:calibration_grid", "calibration", "recommendation"),
     "calibration_failure_modes": _calibration("traces:calibration_failure_modes", "calibration"),
@@ -184,15 +184,17 @@ OF_REGRESSION = {
     "stage_figD7": "calibration_failure_modes",
 }
 
-PAGES: dict[str, FigureRow] = {
-    "tokens_in_context": FigureRow(_at("tokens_page:tokens_in_context"), ("tokens",), ("attention_scores",), "tokens"),
-    "text_highlights": FigureRow(
+PAGES: dict[str, FigureSpec] = {
+    "tokens_in_context": FigureSpec(
+        _at("tokens_page:tokens_in_context"), ("tokens",), ("attention_scores",), "tokens"
+    ),
+    "text_highlights": FigureSpec(
         _at("highlights_page:text_highlights"), ("highlights",), ("stages",), "stages"
     ),
 }
 
-FIGURES: dict[str, FigureRow] = {
-    **{name: row for measure in MEASURES for name, row in measure.figures.items()},
+FIGURES: dict[str, FigureSpec] = {
+    **{name: spec for measure in MEASURES for name, spec in measure.figures.items()},
     "rllc_fig1_overview": _heads(
         "overview:rllc_fig1_overview",
         "rllc",
@@ -201,33 +203,48 @@ FIGURES: dict[str, FigureRow] = {
         uses=("attention_scores", "classification"),
         category="clusters",
     ),
-    "rllc_fig13_stages": FigureRow(
+    "rllc_fig13_stages": FigureSpec(
         _at("depths:rllc_fig13_stages"), ("metrics", "llc"), ("stages",), "stages", several=True
     ),
-    "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("attention_scores",)),
+    "rllc_fig2_wrllc_by_head": _heads(
+        "rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("attention_scores",)
+    ),
     "rllc_fig3_code_wdrllc": _heads(
         "rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("attention_scores", "refinement")
     ),
-    "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("attention_scores",)),
+    "rllc_fig5_one_layer_drllc": _heads(
+        "rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("attention_scores",)
+    ),
     "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("attention_scores",)),
     "rllc_fig11_memorisation": _heads(
         "memorisation:rllc_fig11_memorisation", "tokens", "classification", "rllc", uses=("attention_scores",)
     ),
     "induction_onset": _heads("induction:induction_onset", "rllc", "attention_scores"),
     "control_prior_only": _heads(
-        "controls:control_prior_only", "rllc", uses=("rllc.*", "hessian", "attention_scores"), category="baselines"
+        "controls:control_prior_only",
+        "rllc",
+        uses=("rllc.*", "hessian", "attention_scores"),
+        category="baselines",
     ),
     "clusters_all_heads": _heads(
         "clusters:clusters_all_heads", "clusters", "rllc", uses=("attention_scores",), category="clusters"
     ),
     "rllc_fig18_clusters_layer0": _heads(
-        "clusters:rllc_fig18_clusters_layer0", "clusters", "rllc", uses=("attention_scores",), category="clusters"
+        "clusters:rllc_fig18_clusters_layer0",
+        "clusters",
+        "rllc",
+        uses=("attention_scores",),
+        category="clusters",
     ),
     "rllc_fig19_clusters_layer1": _heads(
-        "clusters:rllc_fig19_clusters_layer1", "clusters", "rllc", uses=("attention_scores",), category="clusters"
+        "clusters:rllc_fig19_clusters_layer1",
+        "clusters",
+        "rllc",
+        uses=("attention_scores",),
+        category="clusters",
     ),
     **{
-        f"rllc_fig{20 + n}_cluster_transfer": FigureRow(
+        f"rllc_fig{20 + n}_cluster_transfer": FigureSpec(
             _at(f"heads.transfer:rllc_fig{20 + n}_cluster_transfer"),
             ("transfer", "rllc"),
             ("attention_scores",),
@@ -236,27 +253,27 @@ FIGURES: dict[str, FigureRow] = {
         )
         for n in range(3)
     },
-    "rllc_fig23_other_seeds": FigureRow(
+    "rllc_fig23_other_seeds": FigureSpec(
         _at("heads.transfer:rllc_fig23_other_seeds"), ("rllc",), ("attention_scores",), "clusters", seeds=2
     ),
-    "rllc_fig12_drllc_datasets": FigureRow(
+    "rllc_fig12_drllc_datasets": FigureSpec(
         _at("domains:rllc_fig12_drllc_datasets"), ("llc",), ("domains",), "data"
     ),
-    "stage_fig1a_lm": FigureRow(
+    "stage_fig1a_lm": FigureSpec(
         _at("stages:stage_fig1a_lm"), ("metrics", "llc"), ("llc.*", "stages"), "stages"
     ),
-    "stage_fig4b_heads": FigureRow(
+    "stage_fig4b_heads": FigureSpec(
         _at("stages:stage_fig4b_heads"), ("attention_scores", "metrics"), ("stages",), "stages"
     ),
     "stage_figB1a": _stages("development:stage_figB1a", "metrics", "llc"),
-    "stage_fig4a_behaviour": FigureRow(
+    "stage_fig4a_behaviour": FigureSpec(
         _at("behaviour:stage_fig4a_behaviour"), ("ngrams", "positions"), ("stages",), "stages"
     ),
-    "stage_fig5_text_highlights": FigureRow(
+    "stage_fig5_text_highlights": FigureSpec(
         _at("highlights:stage_fig5_text_highlights"), ("highlights",), ("stages",), "stages"
     ),
-    "stage_figB3": FigureRow(_at("positions:stage_figB3"), ("positions",), ("stages",), "stages"),
-    "stage_figB4": FigureRow(_at("positions:stage_figB4"), ("positions",), (), "stages"),
+    "stage_figB3": FigureSpec(_at("positions:stage_figB3"), ("positions",), ("stages",), "stages"),
+    "stage_figB4": FigureSpec(_at("positions:stage_figB4"), ("positions",), (), "stages"),
     "stage_figB5": _heads("composition:stage_figB5", "attention_scores", uses=("stages",), category="stages"),
     "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
@@ -264,12 +281,12 @@ FIGURES: dict[str, FigureRow] = {
     # In-context regression has figures of the same kind.
     "stage_figB1b": _stages("development:stage_figB1a", "metrics", "llc"),
     "stage_figC1": _stages("development:stage_figB2", "metrics", "llc"),
-    "corpus_summary": FigureRow(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
+    "corpus_summary": FigureSpec(_at("corpus:corpus_summary"), ("corpus",), (), "data"),
     "sort_curves": _sorting("curves:sort_curves", "metrics", uses=("llc", "rllc", "circuits", "llc.*")),
     "sort_circuits": _sorting("circuits:sort_circuits", "circuits", uses=("metrics", "llc")),
     "sort_specialization": _sorting("specialization:sort_specialization", "circuits", uses=("llc",)),
     SUMMARY: _sorting("summary:sort_summary", *OF_CLAIMS),
-    "claims": FigureRow(_at("claims:claims"), OF_CLAIMS, (), "claims"),
+    "claims": FigureSpec(_at("claims:claims"), OF_CLAIMS, (), "claims"),
     **CALIBRATION,
     **{name: CALIBRATION[draws]._replace(target="all") for name, draws in OF_REGRESSION.items()},
     "validation_quadratic": _validation("quadratic"),

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rllc.study.section import ConfigError
+from rllc.study.config_model import ConfigError
 
 # Folders in the results folder that belong to no experiment.
 SHARED = (

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from rllc.study.config_model import ConfigError, like, nearest
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_SEVERAL_HEADS
-from rllc.study.section import ConfigError, like, nearest
 from rllc.study.tasks import TASKS
 
 ALONE = ("label", "sampling_variants", "calibration")  # keys that ``like`` does not take over

@@ -15,8 +15,7 @@ from rllc.study import texts
 from rllc.study.datasets import Dataset, distributions, words
 from rllc.study.distributions import Files, Hub, Installed, Mixture, TextTokens
 from rllc.study.families import family_of
-from rllc.study.rows import Analysis
-from rllc.study.rows import Measure as Row
+from rllc.study.specs import AnalysisSpec, MeasureSpec
 from rllc.study.steps import chunks
 from rllc.study.study import Experiment, Study, work
 from rllc.study.tasks import GENERATORS, Distribution, Tokenizer
@@ -115,18 +114,18 @@ def import_checkpoints(study: Study, name: str, seed: int, start: int) -> Import
 
 def measure(study: Study, name: str, made: Dataset, seed: int, chunk: list[int]) -> Measure:
     """Return the settings of one job of a measure: one seed, at the checkpoints that the dataset has."""
-    experiment, row, steps = study.experiments[name], made.row, made.among(chunk)
-    of_seed = (seed,) if row.stream_of_seed else ()
+    experiment, spec, steps = study.experiments[name], made.spec, made.among(chunk)
+    of_seed = (seed,) if spec.stream_of_seed else ()
     return Measure(
         family=family(experiment),
-        kernel=NamedFunction(row.kernel),
-        keywords=row.settings(work(study, experiment, made.section, steps)),
-        attribute=row.attribute,
+        kernel=NamedFunction(spec.kernel),
+        keywords=spec.settings(work(study, experiment, made.section, steps)),
+        attribute=spec.attribute,
         steps=steps,
-        compute=compute(study, row.name),
-        side=row.contexts(experiment, made.section)[1] if row.contexts else "held_out",
-        stream=derive(study.seed, *of_seed, row.stream) if row.stream else 0,
-        batch_stream=derive(study.seed, "batches") if row.per_distribution else 0,
+        compute=compute(study, spec.name),
+        side=spec.contexts(experiment, made.section)[1] if spec.contexts else "held_out",
+        stream=derive(study.seed, *of_seed, spec.stream) if spec.stream else 0,
+        batch_stream=derive(study.seed, "batches") if spec.per_distribution else 0,
     )
 
 
@@ -134,41 +133,41 @@ def gather(
     study: Study,
     experiment: Experiment,
     dataset: str,
-    row: Row | None,
+    spec: MeasureSpec | None,
     parts: list[str],
     whole: Mapping[str, list[Any]],
 ) -> Gather:
     """Return the settings of the job that gathers a dataset.
 
-    row    row of the measure; None for traces, which several measures make
+    spec    spec of the measure; None for traces, which several measures make
     whole  labels of the whole dataset if parts may be missing; empty: no part is missing
     """
-    finish = row.added(experiment) if row else None
+    finish = spec.added(experiment) if spec else None
     return Gather(
         parts=[Path(part) for part in parts],
         labels=labels(study, distributions(experiment, dataset)),
         variables={
             variable: (each.long_name, each.unit, list(each.dims), each.optional)
-            for variable, each in (words(experiment, row) if row else {}).items()
+            for variable, each in (words(experiment, spec) if spec else {}).items()
         },
-        traces=row is None,
+        traces=spec is None,
         finish=NamedFunction(finish.function) if finish else None,
         keywords={finish.name: finish.keywords(experiment)} if finish and finish.section else {},
         whole=dict(whole),
     )
 
 
-def analyse(study: Study, experiment: Experiment, row: Analysis, datasets: Mapping[str, str]) -> Analyse:
+def analyse(study: Study, experiment: Experiment, spec: AnalysisSpec, datasets: Mapping[str, str]) -> Analyse:
     """Return the settings of an analysis, which makes a dataset from others."""
-    section = row.declared(experiment)
+    section = spec.declared(experiment)
     assert section is not None
     return Analyse(
-        analysis=NamedFunction(row.function),
+        analysis=NamedFunction(spec.function),
         datasets={name: Path(file) for name, file in datasets.items()},
-        keywords=row.settings(work(study, experiment, section, [])),
-        attribute=row.name,
-        words={name: variable[:2] for name, variable in row.variables.items() if variable.long_name},
-        stream=derive(study.seed, row.stream) % 2**32 if row.stream else 0,
+        keywords=spec.settings(work(study, experiment, section, [])),
+        attribute=spec.name,
+        words={name: variable[:2] for name, variable in spec.variables.items() if variable.long_name},
+        stream=derive(study.seed, spec.stream) % 2**32 if spec.stream else 0,
     )
 
 

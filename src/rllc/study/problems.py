@@ -7,9 +7,9 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from rllc.study.config_model import Problem, nearest
 from rllc.study.families import FAMILIES
 from rllc.study.inputs import is_utf8
-from rllc.study.section import Problem, nearest
 from rllc.study.tasks import TASKS, TOKENS
 
 LARGEST = 2**63 - 1  # largest integer of an array
@@ -17,7 +17,7 @@ DEEPEST = 30  # largest depth of tables and lists; the default config has eight 
 MOST = 200_000  # largest number of values; the default config has some 700
 # that pydantic puts into the place of a problem: table -> how many places behind it, and which
 TAGS = {
-    "distributions": (2, {source for row in TASKS.values() for source in row.sources}),
+    "distributions": (2, {source for spec in TASKS.values() for source in spec.sources}),
     "tokenizers": (2, set(TOKENS)),
     "checkpoints": (1, {"train", "import"}),
     "model": (1, set(FAMILIES)),

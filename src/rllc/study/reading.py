@@ -10,13 +10,13 @@ from rllc.study.checks.figures import figure_problems
 from rllc.study.checks.labels import label_problems
 from rllc.study.checks.names import refer
 from rllc.study.claims import claim_problems, judged
+from rllc.study.config_model import ConfigError, Problem
 from rllc.study.datasets import is_text
 from rllc.study.distributions import Predictions, TextTokens
 from rllc.study.figures import FIGURES, OF_CLAIMS, SUMMARY, VALIDATION
 from rllc.study.overlays import resolved, with_own_figures
 from rllc.study.problems import explained, unstorable
 from rllc.study.sampling import BASE_SETTING
-from rllc.study.section import ConfigError, Problem
 from rllc.study.study import Figure, Study
 from rllc.study.tasks import TASKS
 
@@ -84,7 +84,10 @@ def _dangling(study: Study) -> Iterator[str]:
     for name, experiment in study.experiments.items():
         yield from experiment_problems(study, f"experiments.{name}", name, experiment)
         if BASE_SETTING in experiment.sampling_variants:
-            yield f"experiments.{name}.sampling_variants: '{BASE_SETTING}' is the base setting's name; take another"
+            yield (
+                f"experiments.{name}.sampling_variants: '{BASE_SETTING}' is the name of the base setting; "
+                "take another"
+            )
         if name in FOLDERS:
             yield f"experiments.{name}: '{name}' is a folder of the study in `results`; take another name"
     yield from figure_problems(study)

@@ -4,20 +4,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from rllc.study import tasks
-from rllc.study.rows import FigureRow, Work
-from rllc.study.section import Section
+from rllc.study.config_model import ConfigModel
+from rllc.study.specs import FigureSpec, Work
 from rllc.study.tasks import RegressionTokens
 
 SQUARES = "squared error"
 
 
-def law(work: Work[Section]) -> dict[str, Any]:
+def law(work: Work[ConfigModel]) -> dict[str, Any]:
     """Return the arguments of the generator of the sequences that the experiment is trained on."""
     trained = work.distributions[work.experiment.own_training.distribution]
     return tasks.settings(trained, work.tokens)
 
 
-def of_the_task(place: str, work: Work[Section]) -> Iterator[str]:
+def of_the_task(place: str, work: Work[ConfigModel]) -> Iterator[str]:
     """Yield what is wrong with the section where the task is no regression, or has too few pairs."""
     if work.experiment.task != "regression":
         yield f"{place}: the task {work.experiment.task} predicts no regression; set it to null"
@@ -27,6 +27,6 @@ def of_the_task(place: str, work: Work[Section]) -> Iterator[str]:
         yield f"{place}.middle: pair {middle} of {tokens.length}; give one before the last"
 
 
-def figure(function: str, *needs: str, uses: tuple[str, ...] = ("stages",)) -> FigureRow:
-    """Return the row of a figure of ``rllc.figures.regression``."""
-    return FigureRow(f"rllc.figures.regression.{function}", needs, uses, "regression")
+def figure(function: str, *needs: str, uses: tuple[str, ...] = ("stages",)) -> FigureSpec:
+    """Return the spec of a figure of ``rllc.figures.regression``."""
+    return FigureSpec(f"rllc.figures.regression.{function}", needs, uses, "regression")

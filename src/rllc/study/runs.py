@@ -5,51 +5,55 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from rllc.study.section import Section, key
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.values import Count, Distinct, Name, Positive, Share, Step
 
 MOST = 100_000  # largest number of checkpoints in a range
 
 
-class Training(Section):
+class Training(ConfigModel):
     """The optimisation."""
 
-    distribution: Name = key("what is trained on (its training side)")
-    steps: Count = key("length", unit="steps")
-    batch_size: Count = key("contexts per step")
-    optimizer: Literal["adamw", "adam"] = key("adamw: decoupled weight decay; adam: coupled L2")
-    learning_rate: Positive = key("peak learning rate")
-    betas: list[Share] = key("Adam's betas", min_length=2, max_length=2)
-    eps: Positive = key("Adam's eps")
-    weight_decay: float = key("weight decay", ge=0)
-    warmup: Step = key("linear warm-up", unit="steps")
-    schedule: Literal["constant", "linear"] = key(
+    distribution: Name = config_field("what is trained on (its training side)")
+    steps: Count = config_field("length", unit="steps")
+    batch_size: Count = config_field("contexts per step")
+    optimizer: Literal["adamw", "adam"] = config_field("adamw: decoupled weight decay; adam: coupled L2")
+    learning_rate: Positive = config_field("peak learning rate")
+    betas: list[Share] = config_field("Adam's betas", min_length=2, max_length=2)
+    eps: Positive = config_field("Adam's eps")
+    weight_decay: float = config_field("weight decay", ge=0)
+    warmup: Step = config_field("linear warm-up", unit="steps")
+    schedule: Literal["constant", "linear"] = config_field(
         "after the warm-up: constant, or falling linearly to the end"
     )
-    end_rate: float = key("where a linear schedule ends: share of the peak", ge=0, le=1, default=0.0)
-    gradient_clip: Positive | None = key("largest gradient norm; null: no clipping")
-    late_layers_ramp: Step = key(
+    end_rate: float = config_field("where a linear schedule ends: share of the peak", ge=0, le=1, default=0.0)
+    gradient_clip: Positive | None = config_field("largest gradient norm; null: no clipping")
+    late_layers_ramp: Step = config_field(
         "learning rate of layers 1.. rises linearly over this many steps; 0: no ramp (the papers' recipe)",
         unit="steps",
     )
-    keep_state_every: Count = key("a killed training resumes from at most this long ago", unit="steps")
+    keep_state_every: Count = config_field(
+        "a killed training resumes from at most this long ago", unit="steps"
+    )
 
 
-class TrainedCheckpoints(Section):
+class TrainedCheckpoints(ConfigModel):
     """Which steps of a training are kept. Adding one moves no other."""
 
-    source: Literal["train"] = key("checkpoints of a training of ours")
-    ratio: float | None = key(
+    source: Literal["train"] = config_field("checkpoints of a training of ours")
+    ratio: float | None = config_field(
         "all powers of this, rounded down; null: none. 0 and the last step are always kept", ge=1.001
     )
-    first: Step = key("the smallest power kept", unit="steps")
-    ranges: Distinct[Annotated[list[Count], Field(min_length=3, max_length=3)]] = key(
+    first: Step = config_field("the smallest power kept", unit="steps")
+    ranges: Distinct[Annotated[list[Count], Field(min_length=3, max_length=3)]] = config_field(
         "also every third-th step from the first number to the second, both included",
         unit="steps",
         default=[],
     )
-    extra: Distinct[Step] = key("explicit further steps", unit="steps")
-    chunks: list[Step] = key("a job takes the checkpoints from one of these steps to the next", unit="steps")
+    extra: Distinct[Step] = config_field("explicit further steps", unit="steps")
+    chunks: list[Step] = config_field(
+        "a job takes the checkpoints from one of these steps to the next", unit="steps"
+    )
 
     @field_validator("ranges")
     @classmethod
@@ -62,14 +66,14 @@ class TrainedCheckpoints(Section):
         return ranges
 
 
-class ImportedCheckpoints(Section):
+class ImportedCheckpoints(ConfigModel):
     """Checkpoints that others trained: a folder of state dicts of an attention-only HookedTransformer."""
 
-    source: Literal["import"] = key("checkpoints that already exist")
-    path: str = key(
+    source: Literal["import"] = config_field("checkpoints that already exist")
+    path: str = config_field(
         "folder with config.json and one .safetensors or .pt per step; `{seed}` in it is replaced"
     )
-    chunks: list[Step] = key("as for trained checkpoints", unit="steps")
+    chunks: list[Step] = config_field("as for trained checkpoints", unit="steps")
 
     @model_validator(mode="before")
     @classmethod

@@ -8,24 +8,24 @@ from pydantic import model_validator
 
 from rllc.sampler_config import DIVERGENCE_FACTOR, SamplerConfig
 from rllc.study.checks.names import in_model, refer
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import HEAD, START, Cost
 from rllc.study.roles import ROLES, thresholds, typed
-from rllc.study.rows import EXTENT, Measure, Variable, Work
-from rllc.study.section import Section, key
 from rllc.study.setup import Setup
+from rllc.study.specs import EXTENT, MeasureSpec, Variable, Work
 from rllc.study.values import RLLC, BurnIn, Count, Distinct, Name, OfControl, Positive, Step
 
 BASE_SETTING = "sampling"  # the section `sampling:`; others are named under `sampling_variants:`
 DATASETS = {"heads": "rllc", "full": "llc", "other": "components"}  # kind of component -> dataset
 
 
-class SamplerOptions(Section):
+class SamplerOptions(ConfigModel):
     """Constants of a sampler that differ from its defaults. Those here are of rmsprop; sgld has none."""
 
-    decay: float | None = key(
+    decay: float | None = config_field(
         "memory of the mean squared gradient; null: 0.99", ge=0, lt=1, default=None, source="arXiv 1512.07666"
     )
-    stabilizer: Positive | None = key(
+    stabilizer: Positive | None = config_field(
         "what is added to the root mean squared gradient; null: 0.1", default=None
     )
 
@@ -34,72 +34,76 @@ class SamplerOptions(Section):
         return self.model_dump(exclude_none=True)
 
 
-class Sampling(Section):
+class Sampling(ConfigModel):
     """One SGLD setting for one kind of component."""
 
-    step_size: Positive = key("SGLD step size epsilon", source=f"{RLLC}, App. F.2: 1e-3")
-    n_beta: Positive = key("inverse temperature times sample size", source=f"{RLLC}, App. F.2: 30")
-    localization: float = key(
+    step_size: Positive = config_field("SGLD step size epsilon", source=f"{RLLC}, App. F.2: 1e-3")
+    n_beta: Positive = config_field("inverse temperature times sample size", source=f"{RLLC}, App. F.2: 30")
+    localization: float = config_field(
         "strength gamma of the pull to the checkpoint", ge=0, source=f"{RLLC}, App. F.2: 200"
     )
-    chains: int = key("independent chains", ge=2)
-    reference_norm: Positive | None = key(
+    chains: int = config_field("independent chains", ge=2)
+    reference_norm: Positive | None = config_field(
         "the step is multiplied by (norm of all weights / this)^2: a control, where the norm changes over "
         "training; null: the step is as given",
         default=None,
     )
-    scale_localization: bool = key(
+    scale_localization: bool = config_field(
         "with reference_norm: the localization is divided by what the step is multiplied by, so that the "
         "region sampled is in proportion to the norm also where chains have time to relax",
         default=False,
     )
-    draws: Count = key("draws per chain, burn-in included")
-    burn_in: BurnIn = key("draws left out of the estimate")
-    thinning: Count = key("moves from one draw to the next, each on a minibatch of its own", default=1)
-    sampler: Literal["sgld", "rmsprop"] = key(
+    draws: Count = config_field("draws per chain, burn-in included")
+    burn_in: BurnIn = config_field("draws left out of the estimate")
+    thinning: Count = config_field(
+        "moves from one draw to the next, each on a minibatch of its own", default=1
+    )
+    sampler: Literal["sgld", "rmsprop"] = config_field(
         "rmsprop: preconditioned SGLD, whose law is that of sgld only to first order",
         source="arXiv 1512.07666",
         default="sgld",
     )
-    sampler_options: SamplerOptions | None = key(
+    sampler_options: SamplerOptions | None = config_field(
         "constants of the sampler; null: its defaults. sgld has none", default=None
     )
-    batch_size: Count = key("contexts per minibatch")
-    scored_positions: Count | None = key(
+    batch_size: Count = config_field("contexts per minibatch")
+    scored_positions: Count | None = config_field(
         "positions per context that enter the loss, drawn anew per minibatch; null: all"
     )
-    init_batches: Count = key("minibatches of the papers' baseline loss")
-    control_chains: OfControl[Count] = key("chains of the prior-only control")
-    drift_free_chains: OfControl[Step] = key(
+    init_batches: Count = config_field("minibatches of the papers' baseline loss")
+    control_chains: OfControl[Count] = config_field("chains of the prior-only control")
+    drift_free_chains: OfControl[Step] = config_field(
         "chains of the drift-free control, whose force is the gradient less that at the checkpoint: no "
         "drift, no heating by minibatches; 0: none",
         default=0,
     )
-    antithetic_pairs: Step = key(
+    antithetic_pairs: Step = config_field(
         "antithetic pairs per kept draw, which stand for the prior-only control: by it the variance of the "
         "estimate is reduced (docs/estimator.md); an even number; 0: none, the plain estimate",
         default=0,
     )
-    seeded: bool = key(
+    seeded: bool = config_field(
         "the same noise at every step: differences between late steps have half the error, but the errors "
         "along a curve are then alike, and its smoothness says nothing",
         source="arXiv 2402.02364, App. D.5",
         default=False,
     )
-    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
-    checkpoints: Distinct[Step] | None = key(
+    distributions: Distinct[Name] | None = config_field(
+        "null: all of the experiment's", min_length=1, default=None
+    )
+    checkpoints: Distinct[Step] | None = config_field(
         "steps sampled; null: all of the experiment's", unit="steps", min_length=1, default=None
     )
-    components: Distinct[str] | None = key(
+    components: Distinct[str] | None = config_field(
         "only for the kind `other`: which, e.g. `1:0+1:1`, `layer:1`, or a type of heads, e.g. `induction`: "
         "in each seed all heads together that have it at the last checkpoint; needs head_types",
         default=None,
     )
-    divergence_factor: Positive = key(
+    divergence_factor: Positive = config_field(
         "a chain whose loss ends above this many times the loss at the checkpoint, and grows, has diverged",
         default=DIVERGENCE_FACTOR,
     )
-    keep_traces: bool = key(
+    keep_traces: bool = config_field(
         "also write the loss of every draw to traces.nc; under `sampling` only", default=False
     )
 
@@ -133,12 +137,12 @@ class Sampling(Section):
         return own | ({"sampler_options": self.sampler_options.given()} if self.sampler_options else {})
 
 
-class Samplings(Section):
+class Samplings(ConfigModel):
     """A setting per kind of component; a kind that is null is not sampled."""
 
-    heads: Sampling | None = key("every attention head alone", default=None)
-    full: Sampling | None = key("the whole model", default=None)
-    other: Sampling | None = key("the components it lists", default=None)
+    heads: Sampling | None = config_field("every attention head alone", default=None)
+    full: Sampling | None = config_field("the whole model", default=None)
+    other: Sampling | None = config_field("the components it lists", default=None)
 
     @model_validator(mode="after")
     def _only_other_lists_components(self) -> Self:
@@ -166,7 +170,7 @@ def setting(experiment: Setup, name: str, kind: str) -> Sampling | None:
     return getattr(settings(experiment).get(name), kind, None)
 
 
-def sampled(kind: str) -> Callable[[Setup], Mapping[str, Section | None]]:
+def sampled(kind: str) -> Callable[[Setup], Mapping[str, ConfigModel | None]]:
     """The datasets of a kind of component: ``rllc`` at the base setting, ``rllc.<setting>`` at others."""
     return lambda experiment: {
         DATASETS[kind] + ("" if name == BASE_SETTING else f".{name}"): getattr(each, kind)
@@ -244,9 +248,9 @@ def estimates(name: str, *dims: str) -> dict[str, Variable]:
     )
 
 
-def sampling_row(kind: str, about: str, variables: dict[str, Variable], **more: Any) -> Measure:
-    """Return the row of the measure that samples a kind of component; ``more`` are further fields of it."""
-    return Measure(
+def sampling_spec(kind: str, about: str, variables: dict[str, Variable], **more: Any) -> MeasureSpec:
+    """Return the spec of the measure that samples a kind of component; ``more`` are further fields of it."""
+    return MeasureSpec(
         name=f"sample_{kind}",
         about=about,
         kernel=f"rllc.measures.sample_{kind}.kernel:{kind}",

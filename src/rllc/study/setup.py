@@ -4,32 +4,32 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationInfo, field_validator
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.families import Initial, ModelSection, family_of
 from rllc.study.runs import Checkpoints, Training
-from rllc.study.section import Section, key
 from rllc.study.tasks import TaskName
 from rllc.study.values import Distinct, Name, Seed
 
-S = TypeVar("S", bound=Section)
+S = TypeVar("S", bound=ConfigModel)
 
 
-class Setup(Section):
+class Setup(ConfigModel):
     """The keys of an experiment that measure nothing. Rows of measures see an experiment as this alone."""
 
-    like: Name | None = key(
-        "another experiment, whose keys this one takes but for those given here; `label`, `sampling_variants` and "
-        "`calibration` are not taken",
+    like: Name | None = config_field(
+        "another experiment, whose keys this one takes but for those given here; `label`, "
+        "`sampling_variants` and `calibration` are not taken",
         default=None,
     )
-    label: str | None = key("name in figures; null: its name here", default=None)
-    task: TaskName = key("which task module makes the data")
-    seeds: Distinct[Seed] = key("one run per seed", min_length=1)
-    model: ModelSection = key("family and shape of the model")
-    tokenizer: Name = key("which of the tokenizers makes its tokens")
-    initial: Initial | None = key("needed where checkpoints are trained here", default=None)
-    training: Training | None = key("needed where checkpoints are trained here", default=None)
-    checkpoints: Checkpoints = key("which steps are measured, and where they come from")
-    distributions: Distinct[Name] = key("what every measure is taken on", default=[])
+    label: str | None = config_field("name in figures; null: its name here", default=None)
+    task: TaskName = config_field("which task module makes the data")
+    seeds: Distinct[Seed] = config_field("one run per seed", min_length=1)
+    model: ModelSection = config_field("family and shape of the model")
+    tokenizer: Name = config_field("which of the tokenizers makes its tokens")
+    initial: Initial | None = config_field("needed where checkpoints are trained here", default=None)
+    training: Training | None = config_field("needed where checkpoints are trained here", default=None)
+    checkpoints: Checkpoints = config_field("which steps are measured, and where they come from")
+    distributions: Distinct[Name] = config_field("what every measure is taken on", default=[])
 
     @field_validator("initial", mode="before")
     @classmethod

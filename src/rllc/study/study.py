@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from pydantic import field_validator
 
 from rllc.measures.ablation.spec import Ablation
+from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.measures.circuits.spec import Circuits
 from rllc.measures.eigenvalues.spec import Eigenvalues
 from rllc.measures.fisher.spec import Fisher
-from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.measures.hessian.spec import Hessian
 from rllc.measures.hessian_rank.spec import HessianRank
 from rllc.measures.induction_ablation.spec import InductionAblation
@@ -31,11 +31,11 @@ from rllc.study.analyses.refinement import Refinement
 from rllc.study.analyses.stages import HessianStages, Stages
 from rllc.study.analyses.staggered import Staggered
 from rllc.study.calibration import Calibration
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.roles import HeadTypes
-from rllc.study.rows import Measure, Work
 from rllc.study.sampling import Samplings
-from rllc.study.section import Section, key
 from rllc.study.setup import Setup
+from rllc.study.specs import MeasureSpec, Work
 from rllc.study.table import ANALYSES, MEASURES
 from rllc.study.tasks import Distribution, Tokenizer
 from rllc.study.validation import Validation
@@ -49,22 +49,22 @@ OURS = (
 )  # fmt: skip
 SYSTEM = ("bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "run", "sbin", "sys", "usr")
 
-GPU_JOBS = ("train", *(row.name for row in MEASURES if row.gpu))  # rules that can use a GPU
+GPU_JOBS = ("train", *(spec.name for spec in MEASURES if spec.gpu))  # rules that can use a GPU
 if TYPE_CHECKING:
     GpuJob = str
 else:
     GpuJob = Literal[GPU_JOBS]
-S = TypeVar("S", bound=Section)
+S = TypeVar("S", bound=ConfigModel)
 Options = dict[str, Any]  # the drawing function documents each option
 
 
 def _about() -> dict[str, str]:
-    """Return key -> description of each section of an experiment, from the rows."""
+    """Return key -> description of each section of an experiment, from the specs."""
     about = {}
-    for row in (*MEASURES, *ANALYSES):
-        about[row.name] = f"{row.about}; makes {row.name}.nc"
-        if isinstance(row, Measure) and row.finish:
-            about[row.finish.name] = f"{row.finish.about}, in {row.name}.nc; needs {row.name}"
+    for spec in (*MEASURES, *ANALYSES):
+        about[spec.name] = f"{spec.about}; makes {spec.name}.nc"
+        if isinstance(spec, MeasureSpec) and spec.finish:
+            about[spec.finish.name] = f"{spec.finish.about}, in {spec.name}.nc; needs {spec.name}"
     return about
 
 
@@ -72,18 +72,20 @@ ABOUT = _about()
 
 
 def measured(name: str) -> Any:
-    """Return the key of a measure or analysis, which its row describes."""
-    return key(ABOUT[name], default=None)
+    """Return the key of a measure or analysis, which its spec describes."""
+    return config_field(ABOUT[name], default=None)
 
 
 class Experiment(Setup):
     """One model, its seeds, and what is measured on it. A measure left out is not computed."""
 
-    sampling: Samplings | None = key("the base setting; makes rllc.nc, llc.nc, components.nc", default=None)
-    sampling_variants: dict[Name, Samplings] = key(
+    sampling: Samplings | None = config_field(
+        "the base setting; makes rllc.nc, llc.nc, components.nc", default=None
+    )
+    sampling_variants: dict[Name, Samplings] = config_field(
         "further settings by name; make rllc.<name>.nc, ...", default={}
     )
-    calibration: Calibration | None = key(
+    calibration: Calibration | None = config_field(
         "sweeps of the sampler's settings; made by the target `calibrate`", default=None
     )
     hessian: Hessian | None = measured("hessian")
@@ -125,57 +127,59 @@ class Experiment(Setup):
         return {name: entry for name, entry in variants.items() if entry is not None}
 
 
-class Compute(Section):
+class Compute(ConfigModel):
     """How jobs compute. Results depend on `threads`, `device` and `precision`, never on `--cores`."""
 
-    device: Literal["auto", "cpu", "cuda"] = key(
+    device: Literal["auto", "cpu", "cuda"] = config_field(
         "cuda: on the rules of gpu_jobs; others run on the CPU. auto: all rules on CUDA where there is one"
     )
-    precision: Literal["fp32", "tf32", "bf16"] = key(
+    precision: Literal["fp32", "tf32", "bf16"] = config_field(
         "of matrix products on a GPU; state is always fp32; bf16 is of training alone: measures take tf32"
     )
-    threads: Count = key("threads of a job")
-    gpu_jobs: Distinct[GpuJob] | None = key(
+    threads: Count = config_field("threads of a job")
+    gpu_jobs: Distinct[GpuJob] | None = config_field(
         "rules that ask Slurm for a GPU; null: all that can use one", default=None
     )
-    longest_job: Count = key("Slurm time limits are never longer than this", unit="minutes", default=1440)
+    longest_job: Count = config_field(
+        "Slurm time limits are never longer than this", unit="minutes", default=1440
+    )
 
     def on_gpu(self, rule: str) -> bool:
         """Return whether the config gives a rule a GPU."""
         return self.device == "cuda" and rule in (GPU_JOBS if self.gpu_jobs is None else self.gpu_jobs)
 
 
-class Figure(Section):
+class Figure(ConfigModel):
     """One figure. Its name in the table is its file name."""
 
-    draws: str | None = key(
+    draws: str | None = config_field(
         "which figure of the table in rllc.study.figures; null: the one of this name", default=None
     )
-    experiment: Name | None = key(
+    experiment: Name | None = config_field(
         "whose datasets it reads; left out for figures of the validation and of the claims", default=None
     )
-    beside: Distinct[Name] = key(
+    beside: Distinct[Name] = config_field(
         "further experiments, which a figure of several experiments draws too", min_length=1, default=[]
     )
-    options: Options = key("options of the drawing function: docs/figures.md lists them", default={})
+    options: Options = config_field("options of the drawing function: docs/figures.md lists them", default={})
 
 
-class Animation(Section):
+class Animation(ConfigModel):
     """One animation. Its name in the table is its file name: <name>.gif."""
 
-    draws: str = key("which animation of the table in rllc.study.figures")
-    experiment: Name = key("whose datasets it reads")
-    rate: Positive = key("checkpoints per second", unit="frames/s", default=2.0)
-    options: Options = key("options of the drawing function: docs/figures.md lists them", default={})
+    draws: str = config_field("which animation of the table in rllc.study.figures")
+    experiment: Name = config_field("whose datasets it reads")
+    rate: Positive = config_field("checkpoints per second", unit="frames/s", default=2.0)
+    options: Options = config_field("options of the drawing function: docs/figures.md lists them", default={})
 
 
-class Study(Section):
+class Study(ConfigModel):
     """The whole config."""
 
     def __hash__(self) -> int:  # hashed by identity, so that functions of a study can be cached
         return object.__hash__(self)
 
-    results: str = key(
+    results: str = config_field(
         "folder of all results, relative to the repository root", pattern=r"^[A-Za-z0-9_./-]+$"
     )
 
@@ -190,19 +194,23 @@ class Study(Section):
             raise ValueError("the folder has other contents; give a separate one, as results/mine")
         return str(PurePosixPath(*parts))
 
-    seed: Seed = key("seed of the study: every random stream derives from it, its purpose and the run's seed")
-    compute: Compute = key("how jobs compute")
-    distributions: dict[Name, Distribution] = key("named distributions; only those that are used are made")
-    tokenizers: dict[Name, Tokenizer] = key("named tokenizers; only those that are used are made")
-    experiments: dict[Name, Experiment] = key("named experiments", min_length=1)
-    validation: Validation | None = key(
+    seed: Seed = config_field(
+        "seed of the study: every random stream derives from it, its purpose and the run's seed"
+    )
+    compute: Compute = config_field("how jobs compute")
+    distributions: dict[Name, Distribution] = config_field(
+        "named distributions; only those that are used are made"
+    )
+    tokenizers: dict[Name, Tokenizer] = config_field("named tokenizers; only those that are used are made")
+    experiments: dict[Name, Experiment] = config_field("named experiments", min_length=1)
+    validation: Validation | None = config_field(
         "the estimator against exact truths; made by the target `validation`", default=None
     )
-    figures: dict[Name, Figure] = key(
+    figures: dict[Name, Figure] = config_field(
         "named figures; all are drawn by default but those of the targets `calibrate` and `validation`"
     )
-    animations: dict[Name, Animation] = key("named animations, drawn by default", default={})
-    claims: Distinct[str] = key(
+    animations: dict[Name, Animation] = config_field("named animations, drawn by default", default={})
+    claims: Distinct[str] = config_field(
         "claims to judge: heads, stages, regression, sorting (works whose claims rllc brings), and "
         "Python files of "
         "your own, relative to the working directory; they make claims.nc",
@@ -211,6 +219,6 @@ class Study(Section):
 
 
 def work(study: Study, experiment: Experiment, section: S, steps: list[int]) -> Work[S]:
-    """Return one job of a measure or analysis: the part of a study that its row may use."""
+    """Return one job of a measure or analysis: the part of a study that its spec may use."""
     tokens = study.tokenizers.get(experiment.tokenizer)
     return Work(experiment, study.distributions, tokens, section, steps)

@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.distributions import Files, Hub, Installed, Mixture, Predictions, TextTokens
-from rllc.study.section import Section, key
 from rllc.study.values import STAGE, Count, Positive, Seed
 from rllc.units import NATS
 
@@ -34,8 +34,8 @@ class Task(NamedTuple):
     unit           unit of the loss
     """
 
-    distributions: tuple[type[Section], ...]
-    tokens: type[Section]
+    distributions: tuple[type[ConfigModel], ...]
+    tokens: type[ConfigModel]
     about: str
     generator: str = ""
     makes: Literal["tokens", "vectors"] = "tokens"
@@ -49,52 +49,58 @@ class Task(NamedTuple):
         return [source_of(section) for section in self.distributions]
 
 
-def source_of(section: type[Section]) -> str:
+def source_of(section: type[ConfigModel]) -> str:
     """Return the value of the key ``source`` of a distribution."""
     (source,) = get_args(section.model_fields["source"].annotation)
     return source
 
 
-class Lists(Section):
+class Lists(ConfigModel):
     """Lists of different numbers, a separator, and the sorted list, which is to be predicted."""
 
-    source: Literal["lists"] = key("generated lists to sort; needs a tokenizer of `numbers` and `length`")
-    swap: float = key(
+    source: Literal["lists"] = config_field(
+        "generated lists to sort; needs a tokenizer of `numbers` and `length`"
+    )
+    swap: float = config_field(
         "the sorted list is perturbed: from left to right, neighbours a < b are swapped with probability "
         "swap / (b - a)",
         ge=0, le=1, source="the post: 0.4", default=0.0,
     )  # fmt: skip
-    label: str = key("name in figures")
+    label: str = config_field("name in figures")
 
 
-class Sums(Section):
+class Sums(ConfigModel):
     """Sequences of numbers; the sign of the sum so far is to be predicted at each."""
 
-    source: Literal["sums"] = key("generated sequences to sum; needs a tokenizer of `largest` and `length`")
-    label: str = key("name in figures")
+    source: Literal["sums"] = config_field(
+        "generated sequences to sum; needs a tokenizer of `largest` and `length`"
+    )
+    label: str = config_field("name in figures")
 
 
-class Regression(Section):
+class Regression(ConfigModel):
     """Sequences of pairs (x, y = w . x + noise), each with a task w of its own, which is to be inferred."""
 
-    source: Literal["regression"] = key(
+    source: Literal["regression"] = config_field(
         "generated sequences of linear regression; needs a tokenizer of `dimension` and `length`"
     )
-    noise_variance: Positive = key("variance of y - w . x", source=f"{STAGE}, App. F.3: 0.125")
-    tasks: Count | None = key(
+    noise_variance: Positive = config_field("variance of y - w . x", source=f"{STAGE}, App. F.3: 0.125")
+    tasks: Count | None = config_field(
         "w is one of so many tasks, drawn once; null: another in every sequence", default=None
     )
-    task_seed: Seed = key("which tasks these are", default=0)
-    label: str = key("name in figures")
+    task_seed: Seed = config_field("which tasks these are", default=0)
+    label: str = config_field("name in figures")
 
 
-class ListTokens(Section):
+class ListTokens(ConfigModel):
     """Numbers as tokens: 0 .. numbers - 1 and a separator."""
 
-    numbers: int = key("how many numbers there are", ge=2, source="the post: 51")
-    length: int = key("numbers in a list, all different", ge=2, source="the post: 10")
-    train_blocks: Count = key("lists that are trained on", source="the recipe that the post took: 150,000")
-    held_out_blocks: Count = key("other lists, that everything is measured on")
+    numbers: int = config_field("how many numbers there are", ge=2, source="the post: 51")
+    length: int = config_field("numbers in a list, all different", ge=2, source="the post: 10")
+    train_blocks: Count = config_field(
+        "lists that are trained on", source="the recipe that the post took: 150,000"
+    )
+    held_out_blocks: Count = config_field("other lists, that everything is measured on")
 
     @model_validator(mode="after")
     def _long_enough(self) -> "ListTokens":
@@ -127,13 +133,13 @@ class ListTokens(Section):
         return self.length
 
 
-class SumTokens(Section):
+class SumTokens(ConfigModel):
     """Numbers as tokens, from -largest to largest, and three answers: negative, zero, positive."""
 
-    largest: Count = key("numbers are drawn from -largest to largest")
-    length: int = key("numbers in a sequence", ge=2)
-    train_blocks: Count = key("sequences that are trained on")
-    held_out_blocks: Count = key("other sequences, that everything is measured on")
+    largest: Count = config_field("numbers are drawn from -largest to largest")
+    length: int = config_field("numbers in a sequence", ge=2)
+    train_blocks: Count = config_field("sequences that are trained on")
+    held_out_blocks: Count = config_field("other sequences, that everything is measured on")
 
     @property
     def vocabulary(self) -> int:
@@ -151,13 +157,13 @@ class SumTokens(Section):
         return self.length
 
 
-class RegressionTokens(Section):
+class RegressionTokens(ConfigModel):
     """Pairs of an input and an answer as vectors of dimension + 1 numbers."""
 
-    dimension: Count = key("coordinates of an input", source=f"{STAGE}, App. F.3: 4")
-    length: Count = key("pairs in a sequence", ge=2, source=f"{STAGE}, App. F.3: 8")
-    train_blocks: Count | None = key("sequences that are trained on; null: others in every step")
-    held_out_blocks: Count = key("other sequences, that losses and estimates are of")
+    dimension: Count = config_field("coordinates of an input", source=f"{STAGE}, App. F.3: 4")
+    length: Count = config_field("pairs in a sequence", ge=2, source=f"{STAGE}, App. F.3: 8")
+    train_blocks: Count | None = config_field("sequences that are trained on; null: others in every step")
+    held_out_blocks: Count = config_field("other sequences, that losses and estimates are of")
 
     @property
     def context(self) -> int:
@@ -213,7 +219,7 @@ Tokenizer = Annotated[
 ]
 
 
-def settings(distribution: Section, tokens: Section) -> dict[str, Any]:
+def settings(distribution: ConfigModel, tokens: ConfigModel) -> dict[str, Any]:
     """Return the arguments of a generator: the keys of both sections that determine the data."""
     how = distribution.model_dump(exclude={"source", "label"})
     return how | tokens.model_dump(exclude={"train_blocks", "held_out_blocks"})

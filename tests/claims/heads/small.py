@@ -31,7 +31,7 @@ def made():
             {"rllc": ((*dims, "distribution"), rllc), "rllc_se": ((*dims, "distribution"), np.full_like(rllc, 1e-3))},
             {**coords, "distribution": TEXTS},
         ),
-        "heads": xr.Dataset(
+        "attention_scores": xr.Dataset(
             {"prefix_matching": (dims, matching), "head_type": (("seed", "head"), np.asarray([TYPES], object))}, coords
         ),
         "ablation": xr.Dataset(

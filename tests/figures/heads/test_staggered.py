@@ -40,7 +40,7 @@ def study(kinds=("multigram", "previous-token", "induction", "induction"), seeds
         pair("rllc", ("seed", "step", "component", "distribution"), (len(seeds), 2, 1, 1)),
         {"seed": list(seeds), "step": [20, 1000], "component": ["1:0+1:1"], "distribution": ["code"]},
     )
-    return {"rllc": rllc, "induction_ablation": icl, "heads": types, "components": components}
+    return {"rllc": rllc, "induction_ablation": icl, "attention_scores": types, "components": components}
 
 
 def curves(ax, points=4):
@@ -55,7 +55,11 @@ def test_heads_are_left_and_all_of_them_right(misplaced, unlike):
     made = study()
     drawing = rllc_fig10_staggered_induction(made)
     heads, joint, without, plain = drawing.figure.axes
-    code = {name: data.sel(seed=0, distribution="code") for name, data in made.items() if name != "heads"}
+    code = {
+        name: data.sel(seed=0, distribution="code")
+        for name, data in made.items()
+        if name != "attention_scores"
+    }
     np.testing.assert_allclose(curves(heads), code["rllc"]["rllc"].sel(head=["1:0", "1:1"]).T)
     np.testing.assert_allclose(
         curves(without), code["induction_ablation"]["icl_score"].sel(ablated=["1:1", "1:0"]).T
@@ -105,7 +109,9 @@ def test_another_distribution_and_no_joint_estimate(misplaced):
 
 def test_scores_without_the_heads_of_another_seed_are_not_missing():
     made = study(seeds=(0, 2))
-    made["attention_scores"]["head_type"][1, 2] = "multigram"  # seed 2 has no 1:0, so no score without it or 1:1 alone
+    made["attention_scores"]["head_type"][1, 2] = (
+        "multigram"  # seed 2 has no 1:0, so no score without it or 1:1 alone
+    )
     made["induction_ablation"]["icl_score"].loc[{"seed": 2, "ablated": ["1:0", "1:1"]}] = np.nan
     assert not any("missing" in said for said in rllc_fig10_staggered_induction(made).conditions)
     made["induction_ablation"]["icl_score"].loc[

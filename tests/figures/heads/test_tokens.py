@@ -50,7 +50,7 @@ def heads(tokens):
 
 @pytest.fixture(scope="module")
 def datasets(tokens, heads):
-    return {"tokens": tokens, "heads": heads}
+    return {"tokens": tokens, "attention_scores": heads}
 
 
 # --- classes
@@ -276,7 +276,7 @@ def test_a_seed_that_is_not_finished_is_blank(datasets, heads):
     """As a partial dataset has it: numbers NaN, texts empty."""
     part = datasets["tokens"].reindex(seed=[0, 1])
     part["common"] = part["common"].fillna("")
-    both = {"tokens": part, "heads": heads.reindex(seed=[0, 1], fill_value="unknown")}
+    both = {"tokens": part, "attention_scores": heads.reindex(seed=[0, 1], fill_value="unknown")}
     made = tokens_in_context(both)
     assert made.count("No token: replacing") == 2 + 4
     assert "1:0 of seed 1" in made

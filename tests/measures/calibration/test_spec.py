@@ -15,11 +15,11 @@ from rllc.study.table import ANALYSES, MEASURES
 
 
 def settings(study, name):
-    """What the kernel or the analysis of a row is told."""
+    """What the kernel or the analysis of a spec is told."""
     experiment = study.experiments["language"]
-    row = next(row for row in (*MEASURES, *ANALYSES) if row.name == name)
-    section = row.declared(experiment)
-    return row.settings(
+    spec = next(spec for spec in (*MEASURES, *ANALYSES) if spec.name == name)
+    section = spec.declared(experiment)
+    return spec.settings(
         work(study, experiment, section.get(name) if isinstance(section, dict) else section, [])
     )
 
@@ -56,7 +56,7 @@ def test_its_datasets_and_figures_are_its_own_targets(config):
     assert distributions(experiment, "dependence") == ["mixture"]
     config["experiments"]["language"]["calibration"]["dependence"] = None
     reading = [
-        name for name, row in FIGURES.items() if "dependence" in row.needs and name in config["figures"]
+        name for name, spec in FIGURES.items() if "dependence" in spec.needs and name in config["figures"]
     ]
     assert refused(config) == [(f"figures.{name}", "contradiction") for name in reading] != []
 

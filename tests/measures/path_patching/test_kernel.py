@@ -230,7 +230,7 @@ def test_the_measure_reads_heads_words_and_bos():
     assert multigram(last, 0, thresholds=thresholds) == ["0:0"]
     assert label([(1, 1), (0, 2)]) == "0:2+1:1"
 
-    contexts, parts = np.array([[0, *ids][:40]]), {"heads": last, "tokens": tokens}
+    contexts, parts = np.array([[0, *ids][:40]]), {"attention_scores": last, "tokens": tokens}
     data = InMemoryData(held_out=contexts, first=0, tokenizer=tokenizer, parts=parts, stream=7)
     larger = model(n_layers=2, n_heads=2, d_model=8, d_head=4, n_ctx=40, d_vocab=size)
     measure = path_patching(data, examples=4, batch_size=3, words=4, sentences=None, thresholds=thresholds)

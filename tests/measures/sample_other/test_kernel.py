@@ -9,7 +9,7 @@ from planted import induction_model
 
 from rllc.estimator.dispatch import estimator
 from rllc.measures import sampling
-from rllc.measures.attention_scores.kernel import heads as scores
+from rllc.measures.attention_scores.kernel import attention_scores as scores
 from rllc.measures.sample_other.kernel import other
 from rllc.models.attention_only import AttentionOnly
 from rllc.quality import reasons

@@ -80,7 +80,9 @@ def induction_onset(
     rllc = inputs.need(datasets, "rllc", "rllc", "rllc_se", "rllc_chain")
     names = inputs.distribution_names(rllc, distributions, ("english", "code"))
     data = inputs.over_heads(datasets, "rllc", "rllc", also=ALSO, seeds=seeds).sel(distribution=names)
-    scores = inputs.of_seeds(inputs.need(datasets, "attention_scores", "prefix_matching"), seeds)[["prefix_matching"]]
+    scores = inputs.of_seeds(inputs.need(datasets, "attention_scores", "prefix_matching"), seeds)[
+        ["prefix_matching"]
+    ]
     data = xr.merge([data, scores], join="inner", compat="override", combine_attrs="drop")
     strongest = induction_heads(data["head_type"], data["prefix_matching"])
     if not strongest:

@@ -1,21 +1,23 @@
-"""Ablation of every head: section and row."""
+"""Ablation of every head: config and spec."""
 
 from pydantic import model_validator
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.contexts import in_whole_batches
 from rllc.study.cost import START, Cost
-from rllc.study.rows import FigureRow, Measure, Variable, Work
-from rllc.study.section import Section, key
+from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
 from rllc.study.values import Distinct, Name
 from rllc.units import NATS
 
 
-class Ablation(Section):
+class Ablation(ConfigModel):
     """Zero, mean and resample ablation of every head."""
 
-    contexts: int = key("contexts, a multiple of batch_size", ge=2)
-    batch_size: int = key("contexts at once", ge=2)
-    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+    contexts: int = config_field("contexts, a multiple of batch_size", ge=2)
+    batch_size: int = config_field("contexts at once", ge=2)
+    distributions: Distinct[Name] | None = config_field(
+        "null: all of the experiment's", min_length=1, default=None
+    )
 
     @model_validator(mode="after")
     def _whole_batches(self) -> "Ablation":
@@ -30,7 +32,7 @@ def _cost(work: Work[Ablation]) -> Cost:
     return Cost(START + seconds, 900 + 8 * work.logits(section.batch_size, None))
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="ablation",
     section=Ablation,
     about="zero, mean and resample ablation of every head",
@@ -42,8 +44,11 @@ MEASURE = Measure(
     requires=("heads",),
     stream="ablation",
     figures={
-        "rllc_fig17_ablations": FigureRow(
-            "rllc.figures.heads.ablations:rllc_fig17_ablations", ("ablation",), ("attention_scores",), "baselines"
+        "rllc_fig17_ablations": FigureSpec(
+            "rllc.figures.heads.ablations:rllc_fig17_ablations",
+            ("ablation",),
+            ("attention_scores",),
+            "baselines",
         )
     },
 )

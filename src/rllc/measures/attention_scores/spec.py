@@ -1,21 +1,21 @@
-"""Attention scores of heads, and their composition: section and row."""
+"""Attention scores of heads, and their composition: config and spec."""
 
 from collections.abc import Iterator
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
 from rllc.study.families import AttentionOnly
 from rllc.study.roles import HeadTypes
-from rllc.study.rows import FigureRow, Finish, Measure, Variable, Work
-from rllc.study.section import Section, key
+from rllc.study.specs import FigureSpec, Finish, MeasureSpec, Variable, Work
 from rllc.study.values import Count
 from rllc.units import NATS
 
 
-class AttentionScores(Section):
+class AttentionScores(ConfigModel):
     """Attention scores on random token sequences."""
 
-    sequences: Count = key("sequences", source="arXiv 2402.02364, App. B: 10,000")
-    length: int = key("tokens in a sequence", ge=16, source="arXiv 2402.02364, App. B: 128")
+    sequences: Count = config_field("sequences", source="arXiv 2402.02364, App. B: 10,000")
+    length: int = config_field("tokens in a sequence", ge=16, source="arXiv 2402.02364, App. B: 128")
 
 
 def _cost(work: Work[AttentionScores]) -> Cost:
@@ -32,7 +32,7 @@ def _checks(place: str, work: Work[AttentionScores]) -> Iterator[str]:
         yield f"{place}.length: {length} exceeds n_ctx {experiment.model.n_ctx}"
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="attention_scores",
     section=AttentionScores,
     about="attention scores of every head on random tokens; Q-, K- and V-composition",
@@ -72,7 +72,7 @@ MEASURE = Measure(
         settings=lambda section: {"thresholds": section.model_dump()},
     ),
     figures={
-        "rllc_fig7_kcomposition": FigureRow(
+        "rllc_fig7_kcomposition": FigureSpec(
             "rllc.figures.heads.composition:rllc_fig7_kcomposition", ("attention_scores",)
         )
     },

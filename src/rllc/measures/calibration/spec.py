@@ -1,19 +1,19 @@
-"""Sweeps of the sampler's settings: row."""
+"""Sweeps of the sampler's settings: spec."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from rllc.study import sampling
 from rllc.study.calibration import Calibration, head_or_full
+from rllc.study.config_model import ConfigModel
 from rllc.study.cost import HEAD, START, Cost
 from rllc.study.families import missing_capabilities
 from rllc.study.recommendation import KINDS
-from rllc.study.rows import Finish, Measure, Work
-from rllc.study.section import Section
 from rllc.study.setup import Setup
+from rllc.study.specs import Finish, MeasureSpec, Work
 
 
-def _swept(experiment: Setup) -> dict[str, Section | None]:
+def _swept(experiment: Setup) -> dict[str, ConfigModel | None]:
     return {"calibration": experiment.get(Calibration)}
 
 
@@ -57,7 +57,7 @@ def _checks(place: str, work: Work[Calibration]) -> Iterator[str]:
             yield from head_or_full(f"{place}.{kind}.components", component, work.experiment, "heads")
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="calibration",
     about="a grid of sampling settings with its controls, and the curvature at the checkpoint",
     kernel="rllc.measures.calibration.kernel:calibration",

@@ -1,20 +1,20 @@
-"""Full QK and OV circuits of heads that sort: section and row."""
+"""Full QK and OV circuits of heads that sort: config and spec."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
 from rllc.study.families import FLOPS
-from rllc.study.rows import Measure, Variable, Work
-from rllc.study.section import Section, key
+from rllc.study.specs import MeasureSpec, Variable, Work
 from rllc.study.tasks import ListTokens
 from rllc.study.values import Share
 
 
-class Circuits(Section):
+class Circuits(ConfigModel):
     """The full QK and OV circuits of every head, and what is read off them; of models that sort."""
 
-    rank_tolerance: Share | None = key(
+    rank_tolerance: Share | None = config_field(
         "singular values up to this share of the largest count as zero; null: as torch.linalg.matrix_rank",
         default=None,
     )
@@ -47,7 +47,7 @@ def _token_pairs(long_name: str) -> Variable:
     return Variable(long_name, "1", ("head", "token", "other_token"))
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="circuits",
     section=Circuits,
     about="full QK and OV circuits of every head, and what is read off them",

@@ -1,19 +1,19 @@
-"""What estimates depend on, beside the sampler's settings: row."""
+"""What estimates depend on, beside the sampler's settings: spec."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from rllc.study import sampling
 from rllc.study.calibration import Calibration, Dependence, head_or_full
+from rllc.study.config_model import ConfigModel
 from rllc.study.cost import START, Cost
 from rllc.study.families import missing_capabilities
 from rllc.study.recommendation import GRID, KINDS
-from rllc.study.rows import Measure, Variable, Work
-from rllc.study.section import Section
 from rllc.study.setup import Setup
+from rllc.study.specs import MeasureSpec, Variable, Work
 
 
-def _varied(experiment: Setup) -> dict[str, Section | None]:
+def _varied(experiment: Setup) -> dict[str, ConfigModel | None]:
     calibration = experiment.get(Calibration)
     return {"dependence": calibration and calibration.dependence}
 
@@ -96,7 +96,7 @@ def _variables() -> dict[str, Variable]:
     }
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="dependence",
     about="estimates at the base setting with other data set sizes, minibatch sizes and noise",
     kernel="rllc.measures.dependence.kernel:dependence",

@@ -1,21 +1,23 @@
-"""Traces of the Fisher information matrix: section and row."""
+"""Traces of the Fisher information matrix: config and spec."""
 
 from collections.abc import Iterator
 from typing import Any
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
-from rllc.study.rows import FigureRow, Measure, Variable, Work
-from rllc.study.section import Section, key
+from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
 from rllc.study.values import RLLC, Count, Distinct, Name
 from rllc.units import NATS
 
 
-class Fisher(Section):
+class Fisher(ConfigModel):
     """Traces of the Fisher information matrix, on contexts that the checkpoint generates."""
 
-    probes: int = key("Rademacher probes, each on contexts of its own", ge=2, source=f"{RLLC}, App. D.2: 5")
-    batch_size: Count = key("contexts per probe", source=f"{RLLC}, App. D.2: 30 sequences in all")
-    distributions: Distinct[Name] | None = key(
+    probes: int = config_field(
+        "Rademacher probes, each on contexts of its own", ge=2, source=f"{RLLC}, App. D.2: 5"
+    )
+    batch_size: Count = config_field("contexts per probe", source=f"{RLLC}, App. D.2: 30 sequences in all")
+    distributions: Distinct[Name] | None = config_field(
         "held-out text for `fisher_data`; the other variables are the same on all; null: all",
         min_length=1,
         default=None,
@@ -51,7 +53,7 @@ def _trace(long_name: str, *dims: str) -> Variable:
     return Variable(long_name, NATS, dims)
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="fisher",
     section=Fisher,
     about="traces of the Fisher information matrix, whole and of every head",
@@ -73,7 +75,7 @@ MEASURE = Measure(
     reads=("tokenizer",),
     stream="fisher",
     figures={
-        "rllc_fig15_fim_trace": FigureRow(
+        "rllc_fig15_fim_trace": FigureSpec(
             "rllc.figures.heads.curvature:rllc_fig15_fim_trace", ("fisher",), ("hessian",), "baselines"
         )
     },

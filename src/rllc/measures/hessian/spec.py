@@ -1,25 +1,27 @@
-"""Traces of the Hessian: section and row."""
+"""Traces of the Hessian: config and spec."""
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
-from rllc.study.rows import FigureRow, Measure, Variable, Work
-from rllc.study.section import Section, key
+from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
 from rllc.study.values import RLLC, Count, Distinct, Name
 from rllc.units import NATS
 
 
-class Hessian(Section):
+class Hessian(ConfigModel):
     """Hutchinson traces."""
 
-    probes: int = key("Rademacher probes", ge=2, source=f"{RLLC}, App. D: 50")
-    batch_size: Count = key(
+    probes: int = config_field("Rademacher probes", ge=2, source=f"{RLLC}, App. D: 50")
+    batch_size: Count = config_field(
         "contexts per probe, others for each: so the standard error holds the choice of text, too",
         source=f"{RLLC}, App. D: 100 samples, the same for all probes",
     )
-    scored_positions: Count | None = key("as in sampling")
-    contexts_at_once: Count | None = key(
+    scored_positions: Count | None = config_field("as in sampling")
+    contexts_at_once: Count | None = config_field(
         "contexts that are differentiated at once, which bounds memory; null: all of a probe", default=None
     )
-    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+    distributions: Distinct[Name] | None = config_field(
+        "null: all of the experiment's", min_length=1, default=None
+    )
 
 
 def _cost(work: Work[Hessian]) -> Cost:
@@ -31,7 +33,7 @@ def _cost(work: Work[Hessian]) -> Cost:
     return Cost(START + seconds, megabytes)
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="hessian",
     section=Hessian,
     about="traces of the Hessian, whole and of every head, a fresh minibatch per probe",
@@ -51,7 +53,7 @@ MEASURE = Measure(
     cost=_cost,
     stream="hessian",
     figures={
-        "rllc_fig14_hessian_trace": FigureRow(
+        "rllc_fig14_hessian_trace": FigureSpec(
             "rllc.figures.heads.curvature:rllc_fig14_hessian_trace",
             ("hessian",),
             ("attention_scores", "rllc"),

@@ -1,49 +1,53 @@
-"""Rank of the Hessian: section and row."""
+"""Rank of the Hessian: config and spec."""
 
 from collections.abc import Iterator
 
 from pydantic import model_validator
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
 from rllc.study.families import family_of
-from rllc.study.rows import FigureRow, Measure, Variable, Work
-from rllc.study.section import Section, key
+from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
 from rllc.study.values import RLLC, Count, Distinct, Name, Positive, Share, Step
 from rllc.units import NATS
 
 ORTHOGONALISE = 1.0e-9  # CPU seconds per weight and pair of Lanczos vectors
 
 
-class HessianRank(Section):
+class HessianRank(ConfigModel):
     """How many eigenvalues of the Hessian exceed a threshold, on a fixed and on an adaptive range."""
 
-    checkpoints: Distinct[Step] | None = key(
+    checkpoints: Distinct[Step] | None = config_field(
         "where it is measured; null: everywhere", unit="steps", min_length=1, default=None
     )
-    contexts: Count = key("contexts of the one minibatch", source=f"{RLLC}, App. D.3: 3 sequences")
-    scored_positions: Count | None = key("as in sampling", default=None)
-    probes: Count = key("Rademacher probes, the same at all checkpoints", source=f"{RLLC}, App. D.3: 1")
-    degree: Count = key(
+    contexts: Count = config_field("contexts of the one minibatch", source=f"{RLLC}, App. D.3: 3 sequences")
+    scored_positions: Count | None = config_field("as in sampling", default=None)
+    probes: Count = config_field(
+        "Rademacher probes, the same at all checkpoints", source=f"{RLLC}, App. D.3: 1"
+    )
+    degree: Count = config_field(
         "of the Chebyshev polynomial; half as many products, and one, are made for each probe",
         source=f"{RLLC}, App. D.3: 100",
     )
-    bounds: list[float] = key(
+    bounds: list[float] = config_field(
         "least and largest value of the fixed range, which must hold every eigenvalue", unit="nats/token",
         min_length=2, max_length=2, source=f"{RLLC}, App. D.3: -1,000 and 6,000",
     )  # fmt: skip
-    threshold: Positive = key(
+    threshold: Positive = config_field(
         "eigenvalues above it are counted on the fixed range", unit="nats/token",
         source=f"{RLLC}, App. D.3: 500",
     )  # fmt: skip
-    adaptive_bound: float = key(
+    adaptive_bound: float = config_field(
         "the adaptive range is plus and minus this times the largest |eigenvalue|; the paper's value is lost",
         gt=1, default=1.1,
     )  # fmt: skip
-    adaptive_threshold: Share = key(
+    adaptive_threshold: Share = config_field(
         "the adaptive threshold over the largest |eigenvalue|; the paper's is lost, this is its fixed one's",
         default=1 / 12,
     )
-    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+    distributions: Distinct[Name] | None = config_field(
+        "null: all of the experiment's", min_length=1, default=None
+    )
 
     @model_validator(mode="after")
     def _in_order(self) -> "HessianRank":
@@ -86,7 +90,7 @@ def _count(long_name: str, *dims: str) -> Variable:
     return Variable(long_name, "1", ("rank_range", *dims))
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="hessian_rank",
     section=HessianRank,
     about="how many eigenvalues of the Hessian exceed a threshold, by three methods",
@@ -106,7 +110,7 @@ MEASURE = Measure(
     checks=_checks,
     stream="hessian_rank",
     figures={
-        "rllc_fig16_hessian_rank": FigureRow(
+        "rllc_fig16_hessian_rank": FigureSpec(
             "rllc.measures.hessian_rank.figure:rllc_fig16_hessian_rank", ("hessian_rank",), (), "baselines"
         )
     },

@@ -1,4 +1,4 @@
-"""In-context learning without some of the induction heads: section and row."""
+"""In-context learning without some of the induction heads: config and spec."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,23 +6,27 @@ from typing import Any
 from pydantic import model_validator
 
 from rllc.measures.metrics.spec import Metrics
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.contexts import in_whole_batches
 from rllc.study.roles import thresholds, typed
-from rllc.study.rows import FigureRow, Measure, Variable, Work
-from rllc.study.section import Section, key
+from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
 from rllc.study.values import Count, Distinct, Name, Step
 from rllc.units import NATS
 
 
-class InductionAblation(Section):
+class InductionAblation(ConfigModel):
     """In-context learning without some of the induction heads, at the positions that ``metrics`` has."""
 
-    checkpoints: Distinct[Step] | None = key(
+    checkpoints: Distinct[Step] | None = config_field(
         "where it is measured; null: everywhere", unit="steps", min_length=1, default=None
     )
-    contexts: int = key("held-out contexts, a multiple of batch_size; those of metrics, if as many", ge=2)
-    batch_size: Count = key("contexts at once")
-    distributions: Distinct[Name] | None = key("null: all of the experiment's", min_length=1, default=None)
+    contexts: int = config_field(
+        "held-out contexts, a multiple of batch_size; those of metrics, if as many", ge=2
+    )
+    batch_size: Count = config_field("contexts at once")
+    distributions: Distinct[Name] | None = config_field(
+        "null: all of the experiment's", min_length=1, default=None
+    )
 
     @model_validator(mode="after")
     def _whole_batches(self) -> "InductionAblation":
@@ -43,7 +47,7 @@ def _checks(place: str, work: Work[InductionAblation]) -> Iterator[str]:
         yield f"{place}: the score is that of metrics; give metrics with icl_early and icl_late"
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="induction_ablation",
     section=InductionAblation,
     about="in-context learning score without some of the induction heads",
@@ -61,7 +65,7 @@ MEASURE = Measure(
     requires=("heads", "positions", "tokens"),
     after=("attention_scores",),
     figures={
-        "rllc_fig10_staggered_induction": FigureRow(
+        "rllc_fig10_staggered_induction": FigureSpec(
             "rllc.figures.heads.staggered:rllc_fig10_staggered_induction",
             ("induction_ablation", "rllc"),
             ("attention_scores", "components"),

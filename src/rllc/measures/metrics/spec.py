@@ -1,34 +1,34 @@
-"""Losses, in-context learning score, accuracy: section and row."""
+"""Losses, in-context learning score, accuracy: config and spec."""
 
 from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.contexts import in_whole_batches
 from rllc.study.families import missing_capabilities
-from rllc.study.rows import Measure, Variable, Work
-from rllc.study.section import Section, key
+from rllc.study.specs import MeasureSpec, Variable, Work
 from rllc.study.values import Count, Step
 from rllc.units import NATS
 
 Range = Annotated[list[Step], Field(min_length=2, max_length=2)]
 
 
-class Metrics(Section):
+class Metrics(ConfigModel):
     """Losses."""
 
-    contexts: Count = key("held-out contexts, a multiple of batch_size")
-    batch_size: Count = key("contexts at once")
-    icl_early: Range | None = key(
+    contexts: Count = config_field("held-out contexts, a multiple of batch_size")
+    batch_size: Count = config_field("contexts at once")
+    icl_early: Range | None = config_field(
         "ICL score = loss at late minus loss at early positions; early: from, up to but without; null: none",
         unit="positions", default=None,
     )  # fmt: skip
-    icl_late: Range | None = key(
+    icl_late: Range | None = config_field(
         "late: from, up to but without", unit="positions", default=None,
         source="arXiv 2402.02364: the 50th and the 500th of 1,024",
     )  # fmt: skip
-    accuracy: bool = key(
+    accuracy: bool = config_field(
         "also the share of predictions, and of whole contexts, that are right", default=False
     )
 
@@ -62,7 +62,7 @@ def _checks(place: str, work: Work[Metrics]) -> Iterator[str]:
             )
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="metrics",
     section=Metrics,
     about="losses, in-context learning score, accuracy, weight norm",

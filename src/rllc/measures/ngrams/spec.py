@@ -1,10 +1,10 @@
-"""Bigram score, and losses on common n-grams: section and row."""
+"""Bigram score, and losses on common n-grams: config and spec."""
 
 from collections.abc import Iterator
 
+from rllc.study.config_model import config_field
 from rllc.study.contexts import OnContexts
-from rllc.study.rows import Measure, Variable, Work
-from rllc.study.section import key
+from rllc.study.specs import MeasureSpec, Variable, Work
 from rllc.study.values import Count
 from rllc.units import NATS
 
@@ -12,12 +12,14 @@ from rllc.units import NATS
 class Ngrams(OnContexts):
     """Bigram score, and losses on common n-grams."""
 
-    vocabulary: int = key(
+    vocabulary: int = config_field(
         "entries of the larger tokenizer whose entries are the n-grams", ge=257, default=8192,
         source="arXiv 2402.02364: 50,257",
     )  # fmt: skip
-    per_order: Count = key("n-grams of each length", source="arXiv 2402.02364: 1,000", default=1000)
-    text_blocks: Count = key("training contexts that it is learnt on", unit="contexts", default=10000)
+    per_order: Count = config_field("n-grams of each length", source="arXiv 2402.02364: 1,000", default=1000)
+    text_blocks: Count = config_field(
+        "training contexts that it is learnt on", unit="contexts", default=10000
+    )
 
 
 def _checks(place: str, work: Work[Ngrams]) -> Iterator[str]:
@@ -25,7 +27,7 @@ def _checks(place: str, work: Work[Ngrams]) -> Iterator[str]:
         yield f"{place}: n-grams are of text; set `ngrams: null`"
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="ngrams",
     section=Ngrams,
     about="bigram score and its bound, losses on common n-grams",

@@ -1,36 +1,36 @@
-"""Path patching on sentences with brackets: sections and row."""
+"""Path patching on sentences with brackets: config and spec."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from rllc.study.checks.names import refer
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
 from rllc.study.roles import thresholds, typed
-from rllc.study.rows import FigureRow, Measure, Variable, Work
-from rllc.study.section import Section, key
 from rllc.study.setup import Setup
+from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
 from rllc.study.values import Count, Distinct, Name, Step
 from rllc.units import NATS
 
 
-class Sentences(Section):
+class Sentences(ConfigModel):
     """Sentences with round brackets."""
 
-    unnested: Distinct[str] = key("without brackets in brackets", min_length=1)
-    nested: Distinct[str] = key("with brackets in brackets", min_length=1)
+    unnested: Distinct[str] = config_field("without brackets in brackets", min_length=1)
+    nested: Distinct[str] = config_field("with brackets in brackets", min_length=1)
 
 
-class PathPatching(Section):
+class PathPatching(ConfigModel):
     """Path patching from layer 0's multigram heads into the bracket head, on sentences with brackets."""
 
-    checkpoints: Distinct[Step] | None = key(
+    checkpoints: Distinct[Step] | None = config_field(
         "where it is measured; null: everywhere", unit="steps", min_length=1, default=None
     )
-    words_of: Name = key("distribution whose commonest words sentences are made of")
-    words: int = key("how many of its words", ge=2, default=60)
-    sentences: Sentences | None = key("of one's own; null: they are made of words", default=None)
-    examples: int = key("contexts of each kind", ge=2)
-    batch_size: Count = key("contexts at once")
+    words_of: Name = config_field("distribution whose commonest words sentences are made of")
+    words: int = config_field("how many of its words", ge=2, default=60)
+    sentences: Sentences | None = config_field("of one's own; null: they are made of words", default=None)
+    examples: int = config_field("contexts of each kind", ge=2)
+    batch_size: Count = config_field("contexts at once")
 
 
 def _depth(text: str) -> int:
@@ -90,7 +90,7 @@ def _of_receiver(long_name: str) -> Variable:
     return Variable(long_name, NATS, ("head", "brackets", "closers"))
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="path_patching",
     section=PathPatching,
     about="path patching from multigram heads of layer 0 into the bracket head",
@@ -116,7 +116,7 @@ MEASURE = Measure(
     stream="brackets",
     stream_of_seed=False,
     figures={
-        "rllc_fig6_dyck_path_patching": FigureRow(
+        "rllc_fig6_dyck_path_patching": FigureSpec(
             "rllc.measures.path_patching.figure:rllc_fig6_dyck_path_patching", ("path_patching",)
         )
     },

@@ -1,8 +1,8 @@
-"""Loss without W_pos, and principal components of W_pos: section and row."""
+"""Loss without W_pos, and principal components of W_pos: config and spec."""
 
+from rllc.study.config_model import config_field
 from rllc.study.contexts import OnContexts
-from rllc.study.rows import Measure, Variable
-from rllc.study.section import key
+from rllc.study.specs import MeasureSpec, Variable
 from rllc.study.values import Distinct, Step
 from rllc.units import NATS
 
@@ -12,12 +12,12 @@ BY_POSITION = [0, 1, 2, 3, 4, 5, 6, 7, 10, 20, 30, 50, 100, 200, 300, 500, 1000]
 class Positions(OnContexts):
     """Loss without W_pos, and the principal components of W_pos."""
 
-    at: Distinct[Step] = key(
+    at: Distinct[Step] = config_field(
         "positions whose losses are kept, those that a context has", min_length=1, default=BY_POSITION
     )
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="positions",
     section=Positions,
     about="loss without W_pos, and principal components of W_pos",
@@ -29,12 +29,12 @@ MEASURE = Measure(
         "loss_at": Variable("loss of the prediction made at a position", NATS, ("at",)),
         "ablated_loss_at": Variable("the same with zeros for W_pos", NATS, ("at",)),
         "position_score": Variable(
-            "score of a row of W_pos on a principal component", "1", ("component", "position")
+            "score of a spec of W_pos on a principal component", "1", ("component", "position")
         ),
         "explained_variance": Variable(
             "share of the variance of W_pos of a principal component", "1", ("component",)
         ),
-        "position_norm": Variable("norm of a row of W_pos", "1", ("position",)),
+        "position_norm": Variable("norm of a spec of W_pos", "1", ("position",)),
     },
     requires=("positions", "tokens"),
 )

@@ -1,22 +1,22 @@
-"""Predictions of in-context linear regression: section and row."""
+"""Predictions of in-context linear regression: config and spec."""
 
 from typing import Any
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
 from rllc.study.regression import SQUARES, figure, law, of_the_task
-from rllc.study.rows import FigureRow, Measure, Variable, Work
-from rllc.study.section import Section, key
+from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
 from rllc.study.values import STAGE, Distinct, Positive
 
 
-class RegressionPredictions(Section):
+class RegressionPredictions(ConfigModel):
     """Predictions by pair, in distribution and out of it."""
 
-    sequences: int = key("sequences, the same at all checkpoints", ge=2, source=f"{STAGE}: 2,048")
-    middle: int = key(
+    sequences: int = config_field("sequences, the same at all checkpoints", ge=2, source=f"{STAGE}: 2,048")
+    middle: int = config_field(
         "pair between the early and the late part", ge=2, source=f"{STAGE}, App. C.3.2: 4", default=4
     )
-    scales: Distinct[Positive] = key(
+    scales: Distinct[Positive] = config_field(
         "inputs, or tasks, are multiplied by each of these", min_length=1, source=f"{STAGE}, Fig. C.4",
         default=[0.3, 1.0, 3.0, 5.0, 10.0, 30.0, 100.0],
     )  # fmt: skip
@@ -48,7 +48,7 @@ def _gap(name: str, of: str) -> dict[str, Variable]:
     }
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="regression_predictions",
     section=RegressionPredictions,
     about="predictions of in-context linear regression by pair, in distribution and out of it",
@@ -98,7 +98,7 @@ MEASURE = Measure(
             uses=("hessian", "structure"),
         ),
         "stage_fig6a": figure("behaviour:stage_fig6a", "regression_predictions"),
-        "stage_figC2": FigureRow(
+        "stage_figC2": FigureSpec(
             "rllc.figures.regression.pools:stage_figC2",
             ("regression_predictions",),
             (),

@@ -1,8 +1,8 @@
-"""LLC of the whole model: row."""
+"""LLC of the whole model: spec."""
 
-from rllc.study.sampling import estimates, sampling_row
+from rllc.study.sampling import estimates, sampling_spec
 
-MEASURE = sampling_row(
+MEASURE = sampling_spec(
     "full",
     "LLC of the whole model, with the control",
     estimates("llc"),

@@ -1,8 +1,8 @@
-"""Refined LLC of every head: row."""
+"""Refined LLC of every head: spec."""
 
-from rllc.study.sampling import estimates, sampling_row
+from rllc.study.sampling import estimates, sampling_spec
 
-MEASURE = sampling_row(
+MEASURE = sampling_spec(
     "heads",
     "refined LLC of every head, with the prior-only control",
     estimates("rllc", "head"),

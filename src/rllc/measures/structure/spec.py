@@ -1,16 +1,16 @@
-"""Weights and attention of the transformers that learn regression: section and row."""
+"""Weights and attention of the transformers that learn regression: config and spec."""
 
 from collections.abc import Iterator
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.regression import figure, law, of_the_task
-from rllc.study.rows import Measure, Variable, Work
-from rllc.study.section import Section, key
+from rllc.study.specs import MeasureSpec, Variable, Work
 
 
-class Structure(Section):
+class Structure(ConfigModel):
     """Spectra and layer norms of the weights, and attention."""
 
-    sequences: int = key("sequences that attention is a mean over", ge=2)
+    sequences: int = config_field("sequences that attention is a mean over", ge=2)
 
 
 def _of_the_family(place: str, work: Work[Structure]) -> Iterator[str]:
@@ -36,7 +36,7 @@ def _norm(word: str, several: str) -> dict[str, Variable]:
     }
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="structure",
     section=Structure,
     about="embeddings, layer norms, unembedding and attention of a model of regression",
@@ -47,7 +47,7 @@ MEASURE = Measure(
         "embedding_rank": Variable("exp of the entropy of the shares of W_E", "1"),
         "position_rank": Variable("the same of W_pos", "1"),
         "alignment": Variable(
-            "share of the length of a row of W_E within the first directions of W_pos",
+            "share of the length of a spec of W_E within the first directions of W_pos",
             "1",
             ("subspace", "coordinate"),
         ),

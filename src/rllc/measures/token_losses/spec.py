@@ -1,24 +1,28 @@
-"""Loss and logit of every next token, of which highlights are made: section and row."""
+"""Loss and logit of every next token, of which highlights are made: config and spec."""
 
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
-from rllc.study.rows import Measure, Variable, Work
 from rllc.study.sampling import BASE_SETTING
-from rllc.study.section import Section, key
 from rllc.study.setup import Setup
+from rllc.study.specs import MeasureSpec, Variable, Work
 from rllc.study.values import Count, Name
 from rllc.units import NATS
 
 KINDS = 6e-5  # CPU seconds of a token whose kind is told, once in a job
 
 
-class Highlights(Section):
+class Highlights(ConfigModel):
     """Tokens of held-out text whose loss falls in each stage; makes also token_losses.nc."""
 
-    distribution: Name = key("whose held-out contexts are read, and of the LLC whose stages are meant")
-    setting: Name = key("sampling setting of that LLC; sampling: the base setting", default=BASE_SETTING)
-    contexts: int = key("held-out contexts, the first ones", ge=2)
-    batch_size: Count = key("contexts at once")
-    length: Count = key("tokens of an excerpt", unit="tokens", default=60)
+    distribution: Name = config_field(
+        "whose held-out contexts are read, and of the LLC whose stages are meant"
+    )
+    setting: Name = config_field(
+        "sampling setting of that LLC; sampling: the base setting", default=BASE_SETTING
+    )
+    contexts: int = config_field("held-out contexts, the first ones", ge=2)
+    batch_size: Count = config_field("contexts at once")
+    length: Count = config_field("tokens of an excerpt", unit="tokens", default=60)
 
 
 def _cost(work: Work[Highlights]) -> Cost:
@@ -33,7 +37,7 @@ def _contexts(experiment: Setup, section: Highlights) -> tuple[str, str]:
     return section.distribution, "held_out"
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="token_losses",
     sections=lambda experiment: {"token_losses": experiment.get(Highlights)},
     about="loss and logit of every next token of some held-out contexts",

@@ -1,30 +1,30 @@
-"""Tokens in context, and which patterns explain what a head is for: section and row."""
+"""Tokens in context, and which patterns explain what a head is for: config and spec."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from rllc.study.checks.names import refer
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
-from rllc.study.rows import FigureRow, Measure, Variable, Work
-from rllc.study.section import Section, key
 from rllc.study.setup import Setup
+from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
 from rllc.study.values import RLLC, Count, Distinct, Name, Step
 from rllc.units import NATS
 
 CLASSIFY = 2.5e-4  # CPU seconds of a token in context, with its share of reading contexts
 
 
-class Tokens(Section):
+class Tokens(ConfigModel):
     """Tokens in context: where mean-ablating a head raises the loss most, and which patterns explain them."""
 
-    checkpoints: Distinct[Step] = key("where it is measured", unit="steps", min_length=1)
-    corpus: Name | None = key(
+    checkpoints: Distinct[Step] = config_field("where it is measured", unit="steps", min_length=1)
+    corpus: Name | None = config_field(
         "distribution whose held-out contexts are searched; null: contexts that are trained on", default=None
     )
-    searched: Count = key("contexts searched", source=f"{RLLC}, App. B.1: 100,000")
-    batch_size: Count = key("contexts at once")
-    top: int = key("tokens kept of every head", ge=10, source=f"{RLLC}, App. B.1: 1,000")
-    shown: int = key("examples kept of every pattern, with their attention", ge=1, le=10)
+    searched: Count = config_field("contexts searched", source=f"{RLLC}, App. B.1: 100,000")
+    batch_size: Count = config_field("contexts at once")
+    top: int = config_field("tokens kept of every head", ge=10, source=f"{RLLC}, App. B.1: 1,000")
+    shown: int = config_field("examples kept of every pattern, with their attention", ge=1, le=10)
 
 
 def _contexts(experiment: Setup, section: Tokens) -> tuple[str, str]:
@@ -88,7 +88,7 @@ def _of_head(long_name: str, unit: str, *dims: str) -> Variable:
     return Variable(long_name, unit, ("head", *dims))
 
 
-MEASURE = Measure(
+MEASURE = MeasureSpec(
     name="tokens",
     section=Tokens,
     about="tokens in context: where ablating a head hurts most, and which patterns explain them",
@@ -129,7 +129,7 @@ MEASURE = Measure(
     per_distribution=False,
     stream="tokens",
     figures={
-        name: FigureRow(f"rllc.figures.heads.tokens:{name}", ("tokens",), ("attention_scores",), "tokens")
+        name: FigureSpec(f"rllc.figures.heads.tokens:{name}", ("tokens",), ("attention_scores",), "tokens")
         for name in (
             "rllc_fig4_tokens_in_context",
             "rllc_fig9_tokens_classification",

@@ -1,29 +1,34 @@
-"""Classes of heads by their tokens in context: section and row."""
+"""Classes of heads by their tokens in context: config and spec."""
 
 from collections.abc import Iterator
 
 from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.measures.tokens.spec import Tokens
 from rllc.study.checks.names import refer
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.roles import HeadTypes
-from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.sampling import BASE_SETTING, setting
-from rllc.study.section import Section, key
+from rllc.study.specs import AnalysisSpec, Variable, Work
 from rllc.study.values import Name
 
 
-class Classification(Section):
+class Classification(ConfigModel):
     """Classes of heads by their tokens in context; multigrams against the refined LLC."""
 
-    distribution: Name = key("of the refined LLC")
-    code_distribution: Name | None = key("the distribution of code; null: there is none", default=None)
+    distribution: Name = config_field("of the refined LLC")
+    code_distribution: Name | None = config_field(
+        "the distribution of code; null: there is none", default=None
+    )
 
 
 def _checks(place: str, work: Work[Classification]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sampling, tokens = setting(experiment, BASE_SETTING, "heads"), experiment.get(Tokens)
     if not (tokens and experiment.get(AttentionScores) and experiment.get(HeadTypes) and sampling):
-        yield f"{place}: heads are classified by tokens, attention_scores, head_types and sampling.heads; give all four"
+        yield (
+            f"{place}: heads are classified by tokens, attention_scores, head_types and sampling.heads; "
+            "give all four"
+        )
         return
     known = sampling.distributions or experiment.distributions
     for name in ("distribution", "code_distribution"):
@@ -39,7 +44,7 @@ def _number(long_name: str, unit: str = "1", *dims: str) -> Variable:
     return Variable(long_name, unit, ("step", *dims))
 
 
-ANALYSIS = Analysis(
+ANALYSIS = AnalysisSpec(
     name="classification",
     section=Classification,
     about="classes of heads by tokens in context, and multigrams against the refined LLC",

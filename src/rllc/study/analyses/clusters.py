@@ -1,4 +1,4 @@
-"""Heads by their rLLC curves: clusters, and clusters of one seed in others. Sections and rows."""
+"""Heads by their rLLC curves: clusters, and clusters of one seed in others. Config and specs."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -7,41 +7,45 @@ from pydantic import model_validator
 
 from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.study.checks.names import refer
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.roles import HeadTypes
-from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.sampling import BASE_SETTING, setting
-from rllc.study.section import Section, key
+from rllc.study.specs import AnalysisSpec, Variable, Work
 from rllc.study.values import RLLC, Distinct, Name
 
 
-class Clusters(Section):
+class Clusters(ConfigModel):
     """Clusters of heads by their rLLC curves."""
 
-    distributions: Distinct[Name] = key("whose curves are channels of a head", min_length=1)
+    distributions: Distinct[Name] = config_field("whose curves are channels of a head", min_length=1)
     algorithms: Distinct[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "shape_kmeans", "sbd_kmeans"]] = (
-        key(
+        config_field(
             "each makes its own clusters; shape_kmeans: k-Shape; sbd_kmeans: K-means by shape-based distance",
             source=f"{RLLC}, App. F.5: all but shape_kmeans",
             min_length=1,
         )
     )
-    n_clusters: Distinct[int] = key("numbers of clusters", min_length=1)
-    points: int = key("points of the uniform grid in log(step + 1)", ge=4)
-    standardize: bool = key("z-score every interpolated curve first (shape_kmeans and sbd_kmeans always do)")
+    n_clusters: Distinct[int] = config_field("numbers of clusters", min_length=1)
+    points: int = config_field("points of the uniform grid in log(step + 1)", ge=4)
+    standardize: bool = config_field(
+        "z-score every interpolated curve first (shape_kmeans and sbd_kmeans always do)"
+    )
 
 
-class Transfer(Section):
+class Transfer(ConfigModel):
     """Clusters of the first training seed's heads, carried over to the heads of the others."""
 
-    distribution: Name = key("whose curves are clustered", source=f"{RLLC}, App. F.5.4: the Pile alone")
-    algorithms: Distinct[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "sbd_kmeans"]] = key(
+    distribution: Name = config_field(
+        "whose curves are clustered", source=f"{RLLC}, App. F.5.4: the Pile alone"
+    )
+    algorithms: Distinct[Literal["euclidean_kmeans", "ward", "dtw_kmeans", "sbd_kmeans"]] = config_field(
         "a head takes the cluster whose centre is nearest, as the algorithm has distances; sbd_kmeans, "
         "K-means by shape-based distance, is the one that figures draw and claims are about",
         source=f"{RLLC}, App. F.5, G",
         min_length=1,
     )
-    n_clusters: Distinct[int] = key("numbers of clusters", min_length=1)
-    points: int | None = key(
+    n_clusters: Distinct[int] = config_field("numbers of clusters", min_length=1)
+    points: int | None = config_field(
         "points of the uniform grid in log(step + 1); null: the checkpoints themselves, as in the paper",
         ge=4,
         default=None,
@@ -77,7 +81,10 @@ def _transfer_checks(place: str, work: Work[Transfer]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sampling = setting(experiment, BASE_SETTING, "heads")
     if not sampling or not experiment.get(AttentionScores) or not experiment.get(HeadTypes):
-        yield f"{place}: it is of rLLC curves by type of head; give sampling.heads, attention_scores and head_types"
+        yield (
+            f"{place}: it is of rLLC curves by type of head; give sampling.heads, attention_scores and "
+            "head_types"
+        )
         return
     if len(experiment.seeds) < 2:
         yield f"{place}: clusters are carried over to other training seeds; give two `seeds` or more"
@@ -87,7 +94,7 @@ def _transfer_checks(place: str, work: Work[Transfer]) -> Iterator[str]:
 
 
 ANALYSES = (
-    Analysis(
+    AnalysisSpec(
         name="clusters",
         section=Clusters,
         about="clusters of heads by their rLLC curves",
@@ -124,7 +131,7 @@ ANALYSES = (
         checks=_clusters_checks,
         stream="clustering",
     ),
-    Analysis(
+    AnalysisSpec(
         name="transfer",
         section=Transfer,
         about="clusters of the first training seed, carried over to the others",

@@ -1,23 +1,23 @@
-"""The LLC on other domains of text beside that on the training text: section and row."""
+"""The LLC on other domains of text beside that on the training text: config and spec."""
 
 from collections.abc import Iterator
 
 from pydantic import model_validator
 
 from rllc.study.checks.names import refer
-from rllc.study.rows import Analysis, Variable, Work
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.sampling import BASE_SETTING, setting
-from rllc.study.section import Section, key
+from rllc.study.specs import AnalysisSpec, Variable, Work
 from rllc.study.values import RLLC, Distinct, Name, Step
 
 
-class Domains(Section):
+class Domains(ConfigModel):
     """How alike the LLCs on several distributions of text are."""
 
-    reference: Name = key("distribution with which the others are compared: the training text")
-    programming: Distinct[Name] = key("those that are programming languages", default=[])
-    science: Distinct[Name] = key("those that are scientific texts", default=[])
-    stage: list[Step] | None = key(
+    reference: Name = config_field("distribution with which the others are compared: the training text")
+    programming: Distinct[Name] = config_field("those that are programming languages", default=[])
+    science: Distinct[Name] = config_field("those that are scientific texts", default=[])
+    stage: list[Step] | None = config_field(
         "first and last step of the stage in which the LLC falls; null: not known",
         source=f"{RLLC}, C.1: LM3, 6,500 to 8,500",
         min_length=2,
@@ -49,7 +49,7 @@ def _checks(place: str, work: Work[Domains]) -> Iterator[str]:
             yield from refer(f"{place}.{field}", name, curves, "distribution of llc.nc")
 
 
-ANALYSIS = Analysis(
+ANALYSIS = AnalysisSpec(
     name="domains",
     section=Domains,
     about="how alike the LLCs on several distributions of text are",

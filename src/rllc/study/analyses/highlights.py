@@ -1,12 +1,12 @@
-"""Which tokens' loss falls in each stage: row."""
+"""Which tokens' loss falls in each stage: spec."""
 
 from collections.abc import Iterator
 
 from rllc.measures.token_losses.spec import Highlights
 from rllc.study.analyses.stages import Stages
 from rllc.study.checks.names import refer
-from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.sampling import settings
+from rllc.study.specs import AnalysisSpec, Variable, Work
 
 DIMS = {
     ("stage", "context", "position"): ("gain", "logit_gain"),
@@ -40,7 +40,7 @@ def _checks(place: str, work: Work[Highlights]) -> Iterator[str]:
         yield f"{place}.length: {section.length} of the {tokens.predictions} tokens of a context; lower it"
 
 
-ANALYSIS = Analysis(
+ANALYSIS = AnalysisSpec(
     name="highlights",
     section=Highlights,
     about="tokens whose loss falls in each stage, with excerpts to read them in",

@@ -1,24 +1,27 @@
-"""How K-composition of multigram heads moves over training: section and row."""
+"""How K-composition of multigram heads moves over training: config and spec."""
 
 from collections.abc import Iterator
 
 from rllc.measures.attention_scores.spec import AttentionScores
+from rllc.study.config_model import ConfigModel
 from rllc.study.roles import HeadTypes
-from rllc.study.rows import Analysis, Variable, Work
-from rllc.study.section import Section
+from rllc.study.specs import AnalysisSpec, Variable, Work
 
 
-class Kcomposition(Section):
+class Kcomposition(ConfigModel):
     """How K-composition of multigram heads of both layers moves over training, for claims."""
 
 
 def _checks(place: str, work: Work[Kcomposition]) -> Iterator[str]:
     experiment = work.experiment
     if not experiment.get(AttentionScores) or not experiment.get(HeadTypes) or experiment.model.n_layers < 2:
-        yield f"{place}: it is of types of heads in two layers; give attention_scores and head_types, or set it to null"
+        yield (
+            f"{place}: it is of types of heads in two layers; give attention_scores and head_types, or set "
+            "it to null"
+        )
 
 
-ANALYSIS = Analysis(
+ANALYSIS = AnalysisSpec(
     name="kcomposition",
     section=Kcomposition,
     about="how K-composition of multigram heads of both layers moves over training",

@@ -1,4 +1,4 @@
-"""When behaviours begin: section and row."""
+"""When behaviours begin: config and spec."""
 
 from collections.abc import Iterator
 
@@ -6,17 +6,19 @@ from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.measures.ngrams.spec import Ngrams
 from rllc.study.analyses.stages import Stages
 from rllc.study.checks.names import refer
-from rllc.study.rows import Analysis, Variable, Work
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.sampling import BASE_SETTING, settings
-from rllc.study.section import Section, key
+from rllc.study.specs import AnalysisSpec, Variable, Work
 from rllc.study.values import Name
 
 
-class Milestones(Section):
+class Milestones(ConfigModel):
     """When behaviours begin, beside the stages of an LLC."""
 
-    distribution: Name = key("of the n-gram scores and of the LLC")
-    setting: Name = key("sampling setting of that LLC; sampling: the base setting", default=BASE_SETTING)
+    distribution: Name = config_field("of the n-gram scores and of the LLC")
+    setting: Name = config_field(
+        "sampling setting of that LLC; sampling: the base setting", default=BASE_SETTING
+    )
 
 
 def _checks(place: str, work: Work[Milestones]) -> Iterator[str]:
@@ -46,7 +48,7 @@ def _step(long_name: str) -> Variable:
     return Variable(long_name, "steps", ("step",))
 
 
-ANALYSIS = Analysis(
+ANALYSIS = AnalysisSpec(
     name="milestones",
     section=Milestones,
     about="when behaviours begin and in which order, for claims",

@@ -1,10 +1,10 @@
-"""What of path patching is left, and when it begins: row."""
+"""What of path patching is left, and when it begins: spec."""
 
 from rllc.measures.path_patching.spec import PathPatching
-from rllc.study.rows import Analysis, Variable
+from rllc.study.specs import AnalysisSpec, Variable
 from rllc.units import NATS
 
-ANALYSIS = Analysis(
+ANALYSIS = AnalysisSpec(
     name="patched_paths",
     of=lambda experiment: experiment.get(PathPatching),
     about="what of patching is left, when it begins and whether it passes, for claims",

@@ -1,12 +1,12 @@
-"""The setting that the rule of the calibration chooses: row."""
+"""The setting that the rule of the calibration chooses: spec."""
 
 from typing import Any
 
 from rllc.study import sampling
 from rllc.study.calibration import Calibration
 from rllc.study.recommendation import GRID, KINDS, Rule
-from rllc.study.rows import Analysis, Work
 from rllc.study.setup import Setup
+from rllc.study.specs import AnalysisSpec, Work
 
 
 def _rule(experiment: Setup) -> Rule | None:
@@ -27,7 +27,7 @@ def _settings(work: Work[Rule]) -> dict[str, Any]:
     return {"rule": work.section.model_dump(), "known": known}
 
 
-ANALYSIS = Analysis(
+ANALYSIS = AnalysisSpec(
     name="recommendation",
     about="the setting that the rule chooses for each kind of component, or that none is good",
     function="rllc.analysis.calibration:recommendation",

@@ -1,21 +1,21 @@
-"""What a change of the data does to induction and multigram heads: section and row."""
+"""What a change of the data does to induction and multigram heads: config and spec."""
 
 from collections.abc import Iterator
 
 from rllc.measures.attention_scores.spec import AttentionScores
 from rllc.study.checks.names import refer
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.roles import HeadTypes
-from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.sampling import BASE_SETTING, setting
-from rllc.study.section import Section, key
+from rllc.study.specs import AnalysisSpec, Variable, Work
 from rllc.study.values import RLLC, Distinct, Name
 
 
-class Refinement(Section):
+class Refinement(ConfigModel):
     """What a change of the data does to induction and multigram heads."""
 
-    distribution: Name = key("whose estimates are divided", source=f"{RLLC}, section 4.2: code")
-    against: Distinct[Name] = key(
+    distribution: Name = config_field("whose estimates are divided", source=f"{RLLC}, section 4.2: code")
+    against: Distinct[Name] = config_field(
         "by whose", min_length=1, source=f"{RLLC}, section 4.2: the pretraining distribution"
     )
 
@@ -24,7 +24,10 @@ def _checks(place: str, work: Work[Refinement]) -> Iterator[str]:
     experiment, section = work.experiment, work.section
     sampling = setting(experiment, BASE_SETTING, "heads")
     if not sampling or not experiment.get(AttentionScores) or not experiment.get(HeadTypes):
-        yield f"{place}: it is of rLLC curves by type of head; give sampling.heads, attention_scores and head_types"
+        yield (
+            f"{place}: it is of rLLC curves by type of head; give sampling.heads, attention_scores and "
+            "head_types"
+        )
         return
     curves = sampling.distributions or experiment.distributions
     yield from refer(f"{place}.distribution", section.distribution, curves, "distribution of rllc.nc")
@@ -34,7 +37,7 @@ def _checks(place: str, work: Work[Refinement]) -> Iterator[str]:
             yield f"{place}.against: {name} is compared with itself; take it out"
 
 
-ANALYSIS = Analysis(
+ANALYSIS = AnalysisSpec(
     name="refinement",
     section=Refinement,
     about="how much larger induction and multigram heads are on one distribution than on others",

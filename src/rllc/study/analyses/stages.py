@@ -1,13 +1,13 @@
-"""Stages of development: section and row."""
+"""Stages of development: config and spec."""
 
 import math
 from collections.abc import Iterator
 from typing import Any
 
 from rllc.measures.hessian.spec import Hessian
-from rllc.study.rows import Analysis, Variable, Work
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.sampling import settings
-from rllc.study.section import Section, key
+from rllc.study.specs import AnalysisSpec, Variable, Work
 from rllc.study.tasks import TASKS, Regression, RegressionTokens
 from rllc.study.values import Count, Positive
 from rllc.units import NATS
@@ -33,20 +33,20 @@ CURVES = (
 )  # fmt: skip
 
 
-class Stages(Section):
+class Stages(ConfigModel):
     """Stage boundaries of every LLC curve, and its correlation with the loss."""
 
-    from_step: Count = key("earlier checkpoints are left out", unit="steps", default=1)
-    tolerance: Positive = key(
+    from_step: Count = config_field("earlier checkpoints are left out", unit="steps", default=1)
+    tolerance: Positive = config_field(
         "of the published rule, which is kept for comparison: a minimum of |slope| below this is a plateau",
         unit="per e-fold of steps", source="arXiv 2402.02364, code: 8 (regression)", default=8.0,
     )  # fmt: skip
 
 
-class HessianStages(Section):
+class HessianStages(ConfigModel):
     """Stage boundaries of the logarithm of the Hessian's trace."""
 
-    from_step: Count = key("earlier checkpoints are left out", unit="steps", default=1)
+    from_step: Count = config_field("earlier checkpoints are left out", unit="steps", default=1)
 
 
 def _settings(work: Work[Stages]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _of_hessian(place: str, work: Work[HessianStages]) -> Iterator[str]:
 
 
 ANALYSES = (
-    Analysis(
+    AnalysisSpec(
         name="stages",
         section=Stages,
         about="boundaries of stages in the LLC curves, and whether these are the loss turned over",
@@ -87,7 +87,7 @@ ANALYSES = (
         stream="stages",
         local=True,
     ),
-    Analysis(
+    AnalysisSpec(
         name="hessian_stages",
         section=HessianStages,
         about="boundaries of stages in the logarithm of the Hessian's trace, by the same rule",

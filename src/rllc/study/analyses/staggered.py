@@ -1,20 +1,20 @@
-"""When induction heads form: section and row."""
+"""When induction heads form: config and spec."""
 
 from collections.abc import Iterator
 
 from rllc.measures.induction_ablation.spec import InductionAblation
 from rllc.study.checks.names import refer
+from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.roles import HeadTypes
-from rllc.study.rows import Analysis, Variable, Work
 from rllc.study.sampling import BASE_SETTING, setting
-from rllc.study.section import Section, key
+from rllc.study.specs import AnalysisSpec, Variable, Work
 from rllc.study.values import Name
 
 
-class Staggered(Section):
+class Staggered(ConfigModel):
     """When induction heads form, by their refined LLCs and by in-context learning."""
 
-    distribution: Name = key(
+    distribution: Name = config_field(
         "of the refined LLC and of the score", source="arXiv 2410.02984, App. B.2.2: code"
     )
 
@@ -30,7 +30,7 @@ def _checks(place: str, work: Work[Staggered]) -> Iterator[str]:
         yield from refer(f"{place}.distribution", name, known, f"distribution of {dataset}.nc")
 
 
-ANALYSIS = Analysis(
+ANALYSIS = AnalysisSpec(
     name="staggered",
     section=Staggered,
     about="when induction heads form, by their refined LLCs and by in-context learning",

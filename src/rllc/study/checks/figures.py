@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from rllc.study.checks.names import refer
+from rllc.study.config_model import like
 from rllc.study.datasets import datasets, distributions, validated
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION, listed, misfit, options
-from rllc.study.rows import FigureRow
 from rllc.study.sampling import BASE_SETTING
-from rllc.study.section import like
+from rllc.study.specs import FigureSpec
 from rllc.study.study import Animation, Experiment, Figure, Study
 
 # options of figures; a table is by distribution
@@ -19,55 +19,58 @@ def figure_problems(study: Study) -> Iterator[str]:
     for name, animation in study.animations.items():
         place = f"animations.{name}"
         yield from refer(f"{place}.draws", animation.draws, ANIMATIONS, "animation")
-        if row := ANIMATIONS.get(animation.draws):
-            yield from _of_experiment(study, place, animation, row, animation.draws)
+        if spec := ANIMATIONS.get(animation.draws):
+            yield from _of_experiment(study, place, animation, spec, animation.draws)
     for name, figure in study.figures.items():
         place, drawn = f"figures.{name}", figure.draws or name
         yield from refer(f"{place}.draws", drawn, FIGURES, "figure")
-        if row := FIGURES.get(drawn):
-            of_study = row.target == VALIDATION or row.needs == OF_CLAIMS
+        if spec := FIGURES.get(drawn):
+            of_study = spec.target == VALIDATION or spec.needs == OF_CLAIMS
             check = _of_study if of_study else _of_experiment
-            yield from check(study, place, figure, row, drawn)
+            yield from check(study, place, figure, spec, drawn)
 
 
-def _of_study(study: Study, place: str, figure: Figure, row: FigureRow, drawn: str) -> Iterator[str]:
+def _of_study(study: Study, place: str, figure: Figure, spec: FigureSpec, drawn: str) -> Iterator[str]:
     """Yield the problems of figures of the validation and of the claims, which have no experiment."""
     if figure.beside:
         yield f"{place}.beside: '{drawn}' is of no experiment; take it out"
     if figure.experiment is not None:
-        what = row.target if row.target == VALIDATION else "claims"
+        what = spec.target if spec.target == VALIDATION else "claims"
         yield f"{place}.experiment: '{drawn}' draws the {what}, which is of no experiment; take it out"
-    for needed in row.needs:
-        if needed not in validated(study) and row.target == VALIDATION:
+    for needed in spec.needs:
+        if needed not in validated(study) and spec.target == VALIDATION:
             yield f"{place}: needs validation/{needed}.nc; give validation.{needed}"
-    yield from _unknown(place, figure, row, drawn)
+    yield from _unknown(place, figure, spec, drawn)
 
 
 def _of_experiment(
-    study: Study, place: str, figure: Figure | Animation, row: FigureRow, drawn: str
+    study: Study, place: str, figure: Figure | Animation, spec: FigureSpec, drawn: str
 ) -> Iterator[str]:
     """Yield the problems of a figure's datasets and distributions, which its experiment must have."""
-    yield from _unknown(place, figure, row, drawn)
+    yield from _unknown(place, figure, spec, drawn)
     if figure.experiment is None:
         yield f"{place}.experiment: missing; name the experiment whose datasets it reads"
         return
     yield from refer(f"{place}.experiment", figure.experiment, study.experiments, "experiment")
-    yield from _beside(study, place, figure, row, drawn)
+    yield from _beside(study, place, figure, spec, drawn)
     if experiment := study.experiments.get(figure.experiment):
         made = [*datasets(experiment), *datasets(experiment, "calibrate"), "corpus"]
-        for needed in row.needs:
+        for needed in spec.needs:
             if needed not in made:
                 yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
-        yield from _distributions(f"{place}.options", figure, row, drawn, experiment)
-        if len(experiment.seeds) < row.seeds and not figure.options.keys() & {"seed", "seeds"}:
+        yield from _distributions(f"{place}.options", figure, spec, drawn, experiment)
+        if len(experiment.seeds) < spec.seeds and not figure.options.keys() & {"seed", "seeds"}:
             yield (
-                f"{place}: '{drawn}' is of training seed number {row.seeds}, and '{figure.experiment}' has "
+                f"{place}: '{drawn}' is of training seed number {spec.seeds}, and '{figure.experiment}' has "
                 f"{experiment.seeds}; give more seeds, or take the figure out"
             )
         setting = figure.options.get("setting")
-        if isinstance(setting, str) and "setting" in options(row):
+        if isinstance(setting, str) and "setting" in options(spec):
             parts = [name.partition(".") for name in made]
-            read = (*row.needs, *(["llc"] if "stages" in row.uses else []))  # stages are those of LLC curves
+            read = (
+                *spec.needs,
+                *(["llc"] if "stages" in spec.uses else []),
+            )  # stages are those of LLC curves
             known = [BASE_SETTING, *(after for base, dot, after in parts if dot and base in read)]
             yield from refer(f"{place}.options.setting", setting, known, f"sampling setting of {drawn}")
         layers = [*range(getattr(experiment.model, "n_layers", 0))]  # some families have no layers
@@ -80,28 +83,28 @@ def _of_experiment(
 
 
 def _beside(
-    study: Study, place: str, figure: Figure | Animation, row: FigureRow, drawn: str
+    study: Study, place: str, figure: Figure | Animation, spec: FigureSpec, drawn: str
 ) -> Iterator[str]:
     """Yield the problems of further experiments, which only figures of several experiments may have."""
     others = getattr(figure, "beside", [])
-    if others and not row.several:
+    if others and not spec.several:
         yield f"{place}.beside: '{drawn}' draws one experiment; take it out"
     if figure.experiment in others:
         yield f"{place}.beside: '{figure.experiment}' is the experiment itself; name others"
     for other in others:
         yield from refer(f"{place}.beside", other, study.experiments, "experiment")
-        made = datasets(study.experiments[other]) if other in study.experiments else row.needs
-        for needed in row.needs:
+        made = datasets(study.experiments[other]) if other in study.experiments else spec.needs
+        for needed in spec.needs:
             if needed not in made:
                 yield f"{place}.beside: needs {needed}.nc, which '{other}' does not declare"
 
 
-def _unknown(place: str, figure: Figure | Animation, row: FigureRow, drawn: str) -> Iterator[str]:
+def _unknown(place: str, figure: Figure | Animation, spec: FigureSpec, drawn: str) -> Iterator[str]:
     """Yield the problems of options, or their values, that the drawing function does not accept."""
-    known = options(row) if figure.options else {}
+    known = options(spec) if figure.options else {}
     for name, value in figure.options.items():
         if name not in known:
-            right = ", ".join(f"{option.name} ({option.kind})" for option in listed(row))
+            right = ", ".join(f"{option.name} ({option.kind})" for option in listed(spec))
             close = f"; did you mean '{like(name, known)[0]}'?" if like(name, known) else "."
             hint = (
                 f"{close} Its options: {right}. docs/figures.md has those of all"
@@ -109,18 +112,18 @@ def _unknown(place: str, figure: Figure | Animation, row: FigureRow, drawn: str)
                 else "; it has none"
             )
             yield f"{place}.options: '{drawn}' has no option '{name}'{hint}"
-        elif words := misfit(row, name, value):
+        elif words := misfit(spec, name, value):
             yield f"{place}.options.{name}: give {words}"
 
 
 def _distributions(
-    place: str, figure: Figure | Animation, row: FigureRow, drawn: str, experiment: Experiment
+    place: str, figure: Figure | Animation, spec: FigureSpec, drawn: str, experiment: Experiment
 ) -> Iterator[str]:
     """Yield the problems of distributions that the datasets of a figure do not have."""
-    told = {name: default for name, default in options(row).items() if name in OF_DISTRIBUTIONS}
-    made = [distributions(experiment, dataset) for dataset in row.needs] if told else []
+    told = {name: default for name, default in options(spec).items() if name in OF_DISTRIBUTIONS}
+    made = [distributions(experiment, dataset) for dataset in spec.needs] if told else []
     present = [name for name in experiment.distributions if all(name in each for each in made)]
-    files = f"{figure.experiment}'s {' and '.join(f'{needed}.nc' for needed in row.needs)}"
+    files = f"{figure.experiment}'s {' and '.join(f'{needed}.nc' for needed in spec.needs)}"
     for name, default in told.items():
         value = figure.options.get(name)
         if value is not None:

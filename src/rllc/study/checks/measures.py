@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from rllc.study.checks.names import refer
+from rllc.study.config_model import ConfigModel
 from rllc.study.datasets import Dataset, measured
 from rllc.study.families import missing_capabilities
 from rllc.study.sampling import BASE_SETTING
-from rllc.study.section import Section
 from rllc.study.steps import steps
 from rllc.study.study import Experiment, Study, work
 from rllc.study.table import ANALYSES, MEASURES
@@ -21,39 +21,39 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
     datasets = measured(experiment)
     for name, dataset in datasets.items():
         where = f"{place}.{_section(name, dataset)}"
-        if reasons := missing_capabilities(experiment.model, dataset.row.requires):
+        if reasons := missing_capabilities(experiment.model, dataset.spec.requires):
             yield from (f"{where}: {reason}; set it to null" for reason in reasons)
             continue
         yield from (
             f"{where}: it reads what {other}.nc says of the last checkpoint; give {other}"
-            for other in dataset.row.before(dataset.section)
+            for other in dataset.spec.before(dataset.section)
             if other not in datasets
         )
         yield from _extent(where, experiment, dataset, known)
         if tokens := study.tokenizers.get(experiment.tokenizer):
             yield from _too_many(where, dataset.section, tokens)
-        yield from dataset.row.checks(where, work(study, experiment, dataset.section, []))
-    for row in ANALYSES:
-        if section := row.declared(experiment):
-            yield from row.checks(f"{place}.{row.name}", work(study, experiment, section, []))
-    for row in MEASURES:
+        yield from dataset.spec.checks(where, work(study, experiment, dataset.section, []))
+    for spec in ANALYSES:
+        if section := spec.declared(experiment):
+            yield from spec.checks(f"{place}.{spec.name}", work(study, experiment, section, []))
+    for spec in MEASURES:
         if (
-            row.finish
-            and row.finish.section
-            and row.finish.asked(experiment)
-            and not row.declared(experiment)
+            spec.finish
+            and spec.finish.section
+            and spec.finish.asked(experiment)
+            and not spec.declared(experiment)
         ):
-            yield f"{place}.{row.finish.name}: {row.finish.about} need {row.name}.nc; give {row.name}"
-    needing = dict.fromkeys(d.row.attribute for d in datasets.values() if d.row.per_distribution)
+            yield f"{place}.{spec.finish.name}: {spec.finish.about} need {spec.name}.nc; give {spec.name}"
+    needing = dict.fromkeys(d.spec.attribute for d in datasets.values() if d.spec.per_distribution)
     if needing and not experiment.distributions:
         yield f"{place}.distributions: {', '.join(needing)} need at least one"
 
 
-def _too_many(place: str, section: Section, tokens: Any) -> Iterator[str]:
+def _too_many(place: str, section: ConfigModel, tokens: Any) -> Iterator[str]:
     """Yield the problems of keys that ask for more positions or contexts than exist, at any depth."""
     for name, value in section:
         largest = max(value, default=0) if isinstance(value, list) else value or 0
-        if isinstance(value, Section):
+        if isinstance(value, ConfigModel):
             yield from _too_many(f"{place}.{name}", value, tokens)
         elif name == "scored_positions" and largest > tokens.predictions:
             yield (
@@ -69,11 +69,11 @@ def _too_many(place: str, section: Section, tokens: Any) -> Iterator[str]:
 
 def _section(name: str, dataset: Dataset) -> str:
     """Return the key of a dataset's section in its experiment."""
-    kind = dataset.row.name.removeprefix("sample_")
-    if dataset.row.attribute == BASE_SETTING:
+    kind = dataset.spec.name.removeprefix("sample_")
+    if dataset.spec.attribute == BASE_SETTING:
         setting = name.partition(".")[2]
         return f"sampling_variants.{setting}.{kind}" if setting else f"{BASE_SETTING}.{kind}"
-    return "calibration.dependence" if name == "dependence" else dataset.row.attribute
+    return "calibration.dependence" if name == "dependence" else dataset.spec.attribute
 
 
 def _extent(place: str, experiment: Experiment, dataset: Dataset, known: list[int]) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+from rllc.study.config_model import Problem, nearest
 from rllc.study.families import family_of
-from rllc.study.section import Problem, nearest
 from rllc.study.setup import Setup
 
 

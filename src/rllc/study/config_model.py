@@ -48,13 +48,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean '{close[0]}'?" if close else f"; known here: {', '.join(known) or 'none'}"
 
 
-def key(description: str, *, unit: str = "", source: str = "", **bounds: Any) -> Any:
+def config_field(description: str, *, unit: str = "", source: str = "", **bounds: Any) -> Any:
     """Return the pydantic field of a config key, with its meaning, unit, source and bounds."""
     text = description + (f" [{unit}]" if unit else "") + (f" Source: {source}." if source else "")
     return Field(description=text, **bounds)
 
 
-class Section(BaseModel):
+class ConfigModel(BaseModel):
     """A section of the config. Numbers are finite, and not read from text; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)

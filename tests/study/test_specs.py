@@ -5,72 +5,75 @@ from types import SimpleNamespace
 from rllc.study.families import CAPABILITIES
 from rllc.study.figures import ANIMATIONS, CALIBRATION, FIGURES, PAGES
 from rllc.study.reading import read
-from rllc.study.rows import EXTENT
+from rllc.study.specs import EXTENT
 from rllc.study.study import work
 from rllc.study.table import ANALYSES, MEASURES
 from rllc.units import NATS
 
 
-def source(row):
+def source(spec):
     """The kernel of a measure as it is written, with what the sampling measures share."""
     names = [
-        row.kernel.partition(":")[0],
-        *(["rllc.measures.sampling"] if row.name.startswith("sample_") else []),
+        spec.kernel.partition(":")[0],
+        *(["rllc.measures.sampling"] if spec.name.startswith("sample_") else []),
     ]
     return "".join(find_spec(name).loader.get_source(name) for name in names)
 
 
 def test_what_is_added_where_it_is_asked_for_may_be_absent():
     """An experiment without the section of a finish gathers its dataset all the same."""
-    added = [row.finish for row in MEASURES if row.finish and row.finish.section]
+    added = [spec.finish for spec in MEASURES if spec.finish and spec.finish.section]
     assert added
     for finish in added:
         assert all(variable.optional for variable in finish.variables.values()), finish.name
 
 
 def test_results_record_their_settings_under_the_name_of_the_section():
-    assert {row.name: row.attribute for row in MEASURES if row.attribute != row.name} == {
+    assert {spec.name: spec.attribute for spec in MEASURES if spec.attribute != spec.name} == {
         "sample_heads": "sampling", "sample_full": "sampling", "sample_other": "sampling", "token_losses": "highlights",
     }  # fmt: skip
 
 
 def test_the_words_of_a_row_are_its_variables_and_those_added():
-    words = {row.name: row.words for row in MEASURES}
-    assert {"q_composition", "head_type"} < set(words["heads"])
+    words = {spec.name: spec.words for spec in MEASURES}
+    assert {"q_composition", "head_type"} < set(words["attention_scores"])
     assert set(words["ablation"]) == {"ablation"}
 
 
 def test_variables_have_a_name_and_a_unit_or_are_told_both_by_their_kernel():
     units = {"1", NATS, "squared error", "steps", "octaves"}
-    for row in (*MEASURES, *ANALYSES):
-        for name, variable in row.variables.items():
-            assert variable.unit in units or variable[:2] == ("", ""), (row.name, name)
-            assert isinstance(variable.long_name, str) and variable.long_name not in units, (row.name, name)
+    for spec in (*MEASURES, *ANALYSES):
+        for name, variable in spec.variables.items():
+            assert variable.unit in units or variable[:2] == ("", ""), (spec.name, name)
+            assert isinstance(variable.long_name, str) and variable.long_name not in units, (spec.name, name)
 
 
 def test_a_measure_comes_after_those_whose_parts_its_kernel_reads_which_are_one_per_seed():
-    rows = {row.name: row for row in MEASURES}
-    assert rows["path_patching"].after == ("heads", "tokens")
-    for row in MEASURES:
-        assert {*row.after} == {*re.findall(r'data\.part\("(\w+)"\)', source(row))}, row.name
-        assert not any(rows[name].per_distribution or rows[name].after for name in row.after), row.name
+    rows = {spec.name: spec for spec in MEASURES}
+    assert rows["path_patching"].after == ("attention_scores", "tokens")
+    for spec in MEASURES:
+        assert {*spec.after} == {*re.findall(r'data\.part\("(\w+)"\)', source(spec))}, spec.name
+        assert not any(rows[name].per_distribution or rows[name].after for name in spec.after), spec.name
 
 
 def test_components_come_after_heads_where_one_is_a_type_of_heads_and_are_told_the_thresholds(config):
-    row = next(row for row in MEASURES if row.name == "sample_other")
+    spec = next(spec for spec in MEASURES if spec.name == "sample_other")
     study = read(config)
     experiment = study.experiments["language"]
     base = experiment.sampling.heads
-    for components, after in ((["1:0+1:1", "layer:0"], ()), (["layer:0", "induction"], ("heads",))):
+    for components, after in (
+        (["1:0+1:1", "layer:0"], ()),
+        (["layer:0", "induction"], ("attention_scores",)),
+    ):
         section = base.model_copy(update={"components": components})
-        told = row.settings(work(study, experiment, section, []))
+        told = spec.settings(work(study, experiment, section, []))
         thresholds = {"thresholds": experiment.head_types.model_dump()} if after else {}
-        assert row.before(section) == after
+        assert spec.before(section) == after
         assert told == section.plain(exclude=EXTENT) | thresholds
 
 
 def test_what_is_added_is_told_the_section_that_asks_for_it(config):
-    (finish,) = (row.finish for row in MEASURES if row.name == "heads")
+    (finish,) = (spec.finish for spec in MEASURES if spec.name == "attention_scores")
     study = read(config)
     asked = [experiment for experiment in study.experiments.values() if finish.asked(experiment)]
     assert asked
@@ -85,8 +88,8 @@ def test_contexts_are_those_that_the_section_names():
         "token_losses": [({"distribution": "english"}, ("english", "held_out"))],
         "path_patching": [({"words_of": "english"}, ("english", "held_out"))],
     }
-    chosen = {row.name: row.contexts for row in MEASURES if row.contexts}
-    assert chosen.keys() == {row.name for row in MEASURES if "data.contexts(" in source(row)}
+    chosen = {spec.name: spec.contexts for spec in MEASURES if spec.contexts}
+    assert chosen.keys() == {spec.name for spec in MEASURES if "data.contexts(" in source(spec)}
     assert chosen.keys() >= sections.keys()
     for name, cases in sections.items():
         for section, expected in cases:
@@ -94,30 +97,30 @@ def test_contexts_are_those_that_the_section_names():
 
 
 def test_rows_of_figures_have_what_they_need_beside_what_they_may_use_and_a_category_of_the_report():
-    for name, row in FIGURES.items():
-        assert all(isinstance(each, tuple) for each in (row.needs, row.uses)), name
-        assert re.fullmatch(r"[a-z][a-z ]+", row.category), name
+    for name, spec in FIGURES.items():
+        assert all(isinstance(each, tuple) for each in (spec.needs, spec.uses)), name
+        assert re.fullmatch(r"[a-z][a-z ]+", spec.category), name
 
 
 def test_analyses_that_take_minutes_are_jobs_of_a_cluster():
-    assert {row.name for row in ANALYSES if not row.local} == {"clusters", "transfer", "classification"}
+    assert {spec.name for spec in ANALYSES if not spec.local} == {"clusters", "transfer", "classification"}
 
 
 def test_what_draws_random_numbers_has_a_stream_and_shares_it_where_that_is_meant():
     """The noise of clusters that are carried over is that of the clusters, a sweep's that of the sampler."""
-    for row in ANALYSES:
-        told = find_spec(row.function.partition(":")[0]).loader.get_source(None)
-        assert (told.count("random_seed") > 1) == bool(row.stream), row.name  # more than the keyword
-    streams = [row.stream for row in (*MEASURES, *ANALYSES) if row.stream]
+    for spec in ANALYSES:
+        told = find_spec(spec.function.partition(":")[0]).loader.get_source(None)
+        assert (told.count("random_seed") > 1) == bool(spec.stream), spec.name  # more than the keyword
+    streams = [spec.stream for spec in (*MEASURES, *ANALYSES) if spec.stream]
     assert {name for name in streams if streams.count(name) > 1} == {"sgld", "clustering"}
 
 
 def test_units_are_those_of_what_the_words_name():
     """Losses, traces, eigenvalues and what is a difference of losses in nats; what is over another is a number."""
     nats = {
-        (row.name, name)
-        for row in (*MEASURES, *ANALYSES)
-        for name, variable in row.variables.items()
+        (spec.name, name)
+        for spec in (*MEASURES, *ANALYSES)
+        for name, variable in spec.variables.items()
         if variable.unit == NATS
     }
     sides = {
@@ -127,7 +130,7 @@ def test_units_are_those_of_what_the_words_name():
         "fisher_data fisher_data_se",
         "hessian_rank": "hessian_rank_threshold hessian_max_eigenvalue hessian_min_eigenvalue",
         "ablation": "ablation",
-        "heads": "repeat_gap",
+        "attention_scores": "repeat_gap",
         "tokens": "rise_threshold rise",
         "path_patching": "loss loss_se rise rise_se rise_into rise_into_se",
         "induction_ablation": "icl_score icl_score_se",
@@ -144,10 +147,10 @@ def test_units_are_those_of_what_the_words_name():
         "refinement", "stages", "staggered",
     }  # fmt: skip
     named = {each for each in nats if each[0] in {*sides, *none}}
-    assert named == {(row, name) for row, names in sides.items() for name in names.split()}
+    assert named == {(spec, name) for spec, names in sides.items() for name in names.split()}
     others = {}
-    for row in (*MEASURES, *ANALYSES):
-        for name, variable in row.variables.items():
+    for spec in (*MEASURES, *ANALYSES):
+        for name, variable in spec.variables.items():
             others.setdefault(variable.unit, set()).add(name)
     assert others["octaves"] == {
         "spread", "drop_at_peak", "joint_drop_at_peak", "bigram_after_boundary", "composition_lead",
@@ -156,66 +159,66 @@ def test_units_are_those_of_what_the_words_name():
         "first_boundary", "bigram_minimum", "ngram_half", "previous_token_half", "prefix_matching_half",
         "composition_onset", "prefix_matching_onset",
     }  # fmt: skip
-    (row,) = (row for row in MEASURES if row.name == "regression_predictions")
-    assert {name for name, each in row.variables.items() if each.unit == "1"} == {
+    (spec,) = (spec for spec in MEASURES if spec.name == "regression_predictions")
+    assert {name for name, each in spec.variables.items() if each.unit == "1"} == {
         "far_prediction", "cumulative_rate",
     }  # fmt: skip
 
 
 def test_a_standard_error_has_the_unit_of_what_it_is_of():
-    for row in (*MEASURES, *ANALYSES):
-        for name, variable in row.variables.items():
-            of = row.variables.get(name.removesuffix("_se"), variable)
-            assert of.unit == variable.unit, (row.name, name)
+    for spec in (*MEASURES, *ANALYSES):
+        for name, variable in spec.variables.items():
+            of = spec.variables.get(name.removesuffix("_se"), variable)
+            assert of.unit == variable.unit, (spec.name, name)
 
 
 def test_a_measure_has_a_stream_where_its_kernel_draws_and_a_tokenizer_where_it_reads_one():
-    for row in MEASURES:
-        text = source(row)
-        assert bool(row.stream) == bool(re.search(r"data\.(seed|stream)\b", text)), row.name
-        assert ("tokenizer" in row.reads) == bool(re.search(r"data\.(encoder|bos)\b", text)), row.name
+    for spec in MEASURES:
+        text = source(spec)
+        assert bool(spec.stream) == bool(re.search(r"data\.(seed|stream)\b", text)), spec.name
+        assert ("tokenizer" in spec.reads) == bool(re.search(r"data\.(encoder|bos)\b", text)), spec.name
 
 
 def test_jobs_of_measures_differ_in_these_ways_alone():
     """The longest come first; what torch has nothing to do with needs no GPU; sequences are those of all seeds."""
-    assert {row.name: row.priority for row in MEASURES if row.priority} == {
+    assert {spec.name: spec.priority for spec in MEASURES if spec.priority} == {
         "sample_heads": 6,
         "sample_full": 5,
     }
-    assert [row.name for row in MEASURES if not row.gpu] == ["circuits"]
-    shared = {row.name for row in MEASURES if not row.stream_of_seed and row.stream}
-    assert shared == {"heads", "path_patching", "regression_predictions", "structure"}
-    calibrating = {row.name for row in (*MEASURES, *ANALYSES) if row.target != "all"}
+    assert [spec.name for spec in MEASURES if not spec.gpu] == ["circuits"]
+    shared = {spec.name for spec in MEASURES if not spec.stream_of_seed and spec.stream}
+    assert shared == {"attention_scores", "path_patching", "regression_predictions", "structure"}
+    calibrating = {spec.name for spec in (*MEASURES, *ANALYSES) if spec.target != "all"}
     assert calibrating == {"calibration", "dependence", "recommendation"}
-    assert {row.target for row in (*MEASURES, *ANALYSES)} == {"all", "calibrate"}
+    assert {spec.target for spec in (*MEASURES, *ANALYSES)} == {"all", "calibrate"}
     requiring = {
         **dict.fromkeys(("sample_heads", "ablation"), ("heads",)),
-        **dict.fromkeys(("heads", "tokens", "path_patching"), ("heads", "attention")),
+        **dict.fromkeys(("attention_scores", "tokens", "path_patching"), ("heads", "attention")),
         **dict.fromkeys(("ngrams", "positions", "token_losses"), ("positions", "tokens")),
         "fisher": ("tokens",), "circuits": ("heads", "circuits"), "induction_ablation": ("heads", "positions", "tokens"),
         **dict.fromkeys(("metrics", "hessian", "eigenvalues", "hessian_rank", "sample_full", "sample_other"), ()),
         **dict.fromkeys(("regression_predictions", "structure", "calibration", "dependence"), ()),
     }  # fmt: skip
-    assert requiring.items() <= {row.name: row.requires for row in MEASURES}.items()
-    assert all({*row.requires} <= CAPABILITIES.keys() for row in MEASURES)
+    assert requiring.items() <= {spec.name: spec.requires for spec in MEASURES}.items()
+    assert all({*spec.requires} <= CAPABILITIES.keys() for spec in MEASURES)
 
 
 def test_figures_are_asked_for_and_sorted_by_what_they_are_of():
     """Transfer to the second, third and fourth seed needs as many; only the validation is of no experiment."""
-    assert {name: row.seeds for name, row in FIGURES.items() if row.seeds > 1} == {
+    assert {name: spec.seeds for name, spec in FIGURES.items() if spec.seeds > 1} == {
         "rllc_fig20_cluster_transfer": 2, "rllc_fig21_cluster_transfer": 3, "rllc_fig22_cluster_transfer": 4,
         "rllc_fig23_other_seeds": 2,
     }  # fmt: skip
-    assert {name for name, row in FIGURES.items() if row.several} == {"rllc_fig13_stages", "stage_figC2"}
-    for name, row in (FIGURES | ANIMATIONS | PAGES).items():
-        package = row.draws.removeprefix("rllc.figures.").split(":")[0].split(".")[0]
-        validation = row.draws.startswith("rllc.figures.sampler.validation:")
+    assert {name for name, spec in FIGURES.items() if spec.several} == {"rllc_fig13_stages", "stage_figC2"}
+    for name, spec in (FIGURES | ANIMATIONS | PAGES).items():
+        package = spec.draws.removeprefix("rllc.figures.").split(":")[0].split(".")[0]
+        validation = spec.draws.startswith("rllc.figures.sampler.validation:")
         target = "validation" if validation else "calibrate" if name in CALIBRATION else "all"
-        assert row.target == target, name
+        assert spec.target == target, name
         known = {"sorting": "sorting", "regression": "regression", "sampler": "calibration"}
         if package in known:
-            assert row.category == ("validation" if validation else known[package]), name
+            assert spec.category == ("validation" if validation else known[package]), name
         else:
-            assert row.category in {"heads", "clusters", "baselines", "stages", "tokens", "data"} | (
+            assert spec.category in {"heads", "clusters", "baselines", "stages", "tokens", "data"} | (
                 {"claims"} if name == "claims" else set()
             ), name

@@ -1,7 +1,7 @@
-"""What a row of the tables of measures and analyses says: all that the workflow must know of one.
+"""What a spec of the tables of measures and analyses says: all that the workflow must know of one.
 
-Rules, datasets, limits of Slurm, forecasts, checks and documents are derived from rows; nothing else names a
-measure. The row of a measure stands beside its config section in ``rllc.measures.<name>.spec``.
+Rules, datasets, limits of Slurm, forecasts, checks and documents are derived from specs; nothing else names a
+measure. The spec of a measure stands beside its config section in ``rllc.measures.<name>.spec``.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from rllc.study import cost
+from rllc.study.config_model import ConfigModel
 from rllc.study.cost import Cost
 from rllc.study.distributions import Predictions
 from rllc.study.families import family_of
-from rllc.study.section import Section
 from rllc.study.setup import Setup
 from rllc.study.tasks import Distribution, Tokenizer
 
-S_co = TypeVar("S_co", bound=Section, covariant=True)
+S_co = TypeVar("S_co", bound=ConfigModel, covariant=True)
 CONTEXTS = 1000  # that a measure reads, where neither its section nor the tokenizer says how many
 EXTENT = {"checkpoints", "seeds", "distributions"}  # keys of a section that say where, not how, it measures
 
@@ -34,7 +34,7 @@ class Variable(NamedTuple):
     optional: str = ""
 
 
-class FigureRow(NamedTuple):
+class FigureSpec(NamedTuple):
     """What draws a figure (``module:function``), the datasets it needs, and those it uses if there.
 
     ``category`` is the heading of the figure in the documents, as ``baselines``, ``stages`` or ``tokens``.
@@ -57,12 +57,12 @@ class FigureRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Work(Generic[S_co]):
-    """One job of a measure or analysis, and all that its row sees of a study.
+    """One job of a measure or analysis, and all that its spec sees of a study.
 
     experiment     model, data and training; ``experiment.get(Metrics)`` is its section of that class
     distributions  those of the study, by name
     known_tokens   section of the experiment's tokenizer; None: the study has none of that name
-    section        of the measure or analysis: of the class that its row names
+    section        of the measure or analysis: of the class that its spec names
     steps          the checkpoints of the job
     """
 
@@ -108,7 +108,7 @@ class Finish:
     function: str
     variables: Mapping[str, Variable]
     name: str = ""
-    section: type[Section] | None = None
+    section: type[ConfigModel] | None = None
     about: str = ""
     settings: Callable[[Any], dict[str, Any]] = lambda section: {}
 
@@ -136,16 +136,16 @@ def two_passes(work: Work[Any]) -> Cost:
     return Cost(cost.START + seconds, 900 + 8 * work.logits(at_once, None))
 
 
-def _as_written(work: Work[Section]) -> dict[str, Any]:
+def _as_written(work: Work[ConfigModel]) -> dict[str, Any]:
     return work.section.model_dump(exclude=EXTENT)
 
 
-def _nothing(place: str, work: Work[Section]) -> Iterator[str]:
+def _nothing(place: str, work: Work[ConfigModel]) -> Iterator[str]:
     return iter(())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure:
+class MeasureSpec:
     """What is measured at every checkpoint: one job per seed, distribution and chunk of checkpoints.
 
     name       of the config section of an experiment, the rule and the dataset
@@ -155,8 +155,8 @@ class Measure:
     section    of the config; None: ``sections`` says where it is
     cost       estimate of one job; a kernel that differentiates, or passes more often than twice over its
                contexts, needs one of its own
-    sections   experiment -> dataset: its section, where they are not one section of the row's name
-    datasets   pattern of the names of its datasets, where they are not the row's name
+    sections   experiment -> dataset: its section, where they are not one section of the spec's name
+    datasets   pattern of the names of its datasets, where they are not the spec's name
     settings   keywords of the kernel, on which its results depend: plain data
     checks     what is wrong with the section in this experiment, sentence by sentence
     requires   capabilities of the model's family that it needs (``rllc.study.families``); with ``heads`` a
@@ -173,7 +173,7 @@ class Measure:
     gpu        the config may give it a GPU
     priority   of its jobs: higher ones start first
     target     that asks for its datasets: ``all`` or ``calibrate``
-    recorded_as       name of its settings in the attributes of results, where it is not the row's
+    recorded_as       name of its settings in the attributes of results, where it is not the spec's
     finish     what is added to the gathered dataset
     figures    those that draw it, by name
     """
@@ -182,8 +182,8 @@ class Measure:
     about: str
     kernel: str
     variables: Mapping[str, Variable]
-    section: type[Section] | None = None
-    sections: Callable[[Setup], Mapping[str, Section | None]] | None = None
+    section: type[ConfigModel] | None = None
+    sections: Callable[[Setup], Mapping[str, ConfigModel | None]] | None = None
     datasets: str = ""
     cost: Callable[[Work[Any]], Cost] = two_passes
     settings: Callable[[Work[Any]], dict[str, Any]] = _as_written
@@ -201,9 +201,9 @@ class Measure:
     target: str = "all"
     recorded_as: str = ""
     finish: Finish | None = None
-    figures: Mapping[str, FigureRow] = field(default_factory=dict)
+    figures: Mapping[str, FigureSpec] = field(default_factory=dict)
 
-    def declared(self, experiment: Setup) -> dict[str, Section]:
+    def declared(self, experiment: Setup) -> dict[str, ConfigModel]:
         """The datasets of this measure that an experiment asks for, by name, with their sections."""
         every = self.sections(experiment) if self.sections else {self.name: getattr(experiment, self.name)}
         return {name: section for name, section in every.items() if section is not None}
@@ -212,7 +212,7 @@ class Measure:
         """Return what is added to its gathered dataset in an experiment; None: nothing is."""
         return self.finish if self.finish and self.finish.asked(experiment) else None
 
-    def before(self, section: Section) -> tuple[str, ...]:
+    def before(self, section: ConfigModel) -> tuple[str, ...]:
         """The measures after which it comes, with this section."""
         return self.after if self.after_where(section) else ()
 
@@ -233,7 +233,7 @@ class Measure:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Analysis:
+class AnalysisSpec:
     """A dataset that is made of others of its experiment, in one job.
 
     name      of the rule and the dataset, and of the section of an experiment unless ``of`` is given
@@ -241,7 +241,7 @@ class Analysis:
     reads     the datasets that it is made of
     uses      patterns of those that it is also made of, where its experiment has them
     settings  keywords of the function
-    of        experiment -> the section, where it is not one of the row's name
+    of        experiment -> the section, where it is not one of the spec's name
     stream    purpose of its random stream; "": nothing in it is random
     local     it takes seconds, and runs beside Snakemake rather than on a cluster
     megabytes it may take
@@ -253,8 +253,8 @@ class Analysis:
     variables: Mapping[str, Variable]
     reads: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
-    section: type[Section] | None = None
-    of: Callable[[Setup], Section | None] | None = None
+    section: type[ConfigModel] | None = None
+    of: Callable[[Setup], ConfigModel | None] | None = None
     settings: Callable[[Work[Any]], dict[str, Any]] = lambda work: work.section.model_dump()
     checks: Callable[[str, Work[Any]], Iterator[str]] = _nothing
     stream: str = ""
@@ -269,6 +269,6 @@ class Analysis:
         """Of the names of its datasets, as a measure has one."""
         return self.name
 
-    def declared(self, experiment: Setup) -> Section | None:
+    def declared(self, experiment: Setup) -> ConfigModel | None:
         """Its section in an experiment; None where there is none."""
         return self.of(experiment) if self.of else getattr(experiment, self.name)
