@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 CODE = ("src", "workflow")  # where new code belongs to the project before `git add`
-SUFFIXES = (".py", ".smk")
+SUFFIXES = (".py", ".smk", ".html")
 READ = (
     "config",
     "envs",
@@ -33,9 +33,9 @@ def copy_project(
 ) -> Path:
     """Copy the project as it is in the working tree to a folder, which is returned.
 
-    Copied are files that git tracks, with their uncommitted changes and without deleted ones; and new ``.py``
-    and ``.smk`` files in ``src`` and ``workflow`` that git does not ignore, so that code can be tried before
-    `git add`. ``left_out`` names other new files. Where there is no repository, as in a source archive, these
+    Copied are files that git tracks, with their uncommitted changes and without deleted ones; and new ``.py``,
+    ``.smk`` and ``.html`` files in ``src`` and ``workflow`` that git does not ignore, so that code can be tried
+    before `git add`. ``left_out`` names other new files. Where there is no repository, as in a source archive, these
     are the files in the project's own folders; then data of the user must not lie in them.
 
     only     the top folders and files to copy; empty: all

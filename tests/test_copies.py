@@ -84,6 +84,7 @@ def test_copy_beside_large_untracked_files_costs_nothing(project, tmp_path, name
 def test_copy_has_new_code_and_names_other_new_files(project, tmp_path):
     for name in (
         "src/rllc/new.py",
+        "src/rllc/new.html",
         "workflow/rules/new.smk",
         "src/my.ignored.py",
         "config/new.yaml",
@@ -92,7 +93,7 @@ def test_copy_has_new_code_and_names_other_new_files(project, tmp_path):
         put(project, name)
     made = copies.copy_project(tmp_path / "copy", root=project)
     new = files(made) - {*TRACKED, ".gitignore", "slurm"}
-    assert new == {"src/rllc/new.py", "workflow/rules/new.smk"}
+    assert new == {"src/rllc/new.py", "src/rllc/new.html", "workflow/rules/new.smk"}
     assert copies.left_out(project) == ["config/new.yaml"]
 
 

@@ -12,7 +12,7 @@ from pages import HOSTILE, contrast, in_a_browser
 from rllc.analysis.highlights import highlights
 from rllc.figures.highlights import stage_fig5_text_highlights
 from rllc.figures.highlights_page import text_highlights
-from rllc.figures.page import INK, marked
+from rllc.figures.page import INK
 from rllc.figures.passages import BETTER, WORSE, color, passages, shade
 
 CONTEXTS, POSITIONS, LENGTH = 4, 20, 12
@@ -71,10 +71,6 @@ def test_tokens_that_share_a_character_are_one_with_the_sum_of_their_gains(datas
     assert [value for _, value in drawn.parts[:3]] == pytest.approx([gain[1], gain[2] + gain[3], gain[4]])
     one["excerpt_start"][...] = 3  # the text of its first token began before
     assert len(next(passages(one)).parts) == LENGTH - 1
-
-
-def test_ends_of_lines_and_tabs_have_signs_on_a_page():
-    assert marked("a b\n<\t") == "a·b↵\n&lt;⇥\t"
 
 
 def test_dark_letters_can_be_read_on_every_colour():

@@ -12,7 +12,7 @@ import rllc
 from rllc.run.fingerprint import closure, distribution, fingerprint
 from rllc.study.claims import WORKS
 from rllc.study.families import FAMILIES
-from rllc.study.figures import FIGURES
+from rllc.study.figures import FIGURES, PAGES
 from rllc.study.table import ANALYSES, MEASURES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,6 +82,40 @@ def test_package_that_finds_its_modules_changes_with_each_of_them(project):
     assert edited("src/rllc/room/d.py", "Z = 1\n")
     assert edited("src/rllc/room/inner/__init__.py", "Z = 1\n")
     assert not edited("src/rllc/other.py", "Z = 1\n")
+
+
+def test_package_that_finds_its_templates_changes_with_each_of_them(project):
+    root, edited = project
+    (root / "src/rllc/room/page.html").write_text("<p>{{ text }}</p>\n")
+    assert not edited("src/rllc/room/page.html", "<p>{{ words }}</p>\n")
+    assert edited("src/rllc/room/__init__.py", "FOLDERS = list(__path__)\n")
+    assert edited("src/rllc/room/page.html", "<p>{{ text }}</p>\n")
+    assert edited("src/rllc/room/parts.html", "{# none #}\n")
+    assert not edited("src/rllc/room/page.html~", "")
+
+
+def test_fingerprint_of_a_page_follows_templates_and_jinja2_and_that_of_a_figure_does_not(tmp_path):
+    copy_project(tmp_path, only=["src", "workflow", "envs"])
+    pages = [row.draws.partition(":")[0] for row in PAGES.values()] + ["rllc.figures.claims_page"]
+    figure = "rllc.figures.claims"
+
+    def hashes():
+        made = {name: fingerprint("workflow/scripts/write_page.py", name, root=tmp_path) for name in pages}
+        return made | {figure: fingerprint("workflow/scripts/draw.py", figure, root=tmp_path)}
+
+    def changed():
+        nonlocal before
+        now, then = hashes(), before
+        before = now
+        return {name for name in now if now[name] != then[name]}
+
+    before = hashes()
+    for template in sorted((tmp_path / "src/rllc/figures/templates").glob("*.html")):
+        template.write_text(template.read_text() + "\n")
+        assert changed() == set(pages), template.name
+    lock = tmp_path / "envs/requirements.lock"
+    lock.write_text(lock.read_text().replace("\nJinja2==", "\nJinja2==9"))
+    assert changed() == set(pages)
 
 
 def test_closure_of_the_judge_has_every_module_of_claims_of_a_work():

@@ -107,7 +107,8 @@ def _p_value(x: Sequence[np.ndarray], y: Sequence[np.ndarray], random: np.random
     if not np.isfinite(found):
         return NAN
     if len(x) == 1 and factorial(x[0].size) <= factorial(EXACT):
-        drawn = [correlation_within(x, [np.asarray(order)]) for order in permutations(y[0])]
-        return float(np.mean(np.asarray(drawn) >= found - 1e-12))
-    drawn = [correlation_within(x, [random.permutation(group) for group in y]) for _ in range(DRAWS)]
-    return float((1 + np.sum(np.asarray(drawn) >= found - 1e-12)) / (1 + DRAWS))
+        drawn = correlation_within(x, [np.asarray([*permutations(y[0])])])
+        return float(np.mean(drawn >= found - 1e-12))
+    orders = [[random.permutation(group) for group in y] for _ in range(DRAWS)]
+    drawn = correlation_within(x, [np.asarray(group) for group in zip(*orders, strict=True)])
+    return float((1 + np.sum(drawn >= found - 1e-12)) / (1 + DRAWS))

@@ -1,9 +1,13 @@
 """Common parts of pages: one static file without a script, two colour schemes, visible blanks."""
 
-from collections.abc import Callable
-from html import escape
+from functools import cache
+from typing import Any
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from rllc.figures.templates import FOLDERS
 
 INK = "#1a1a1a"  # colour of letters on every mark, in the light and in the dark scheme
 SCHEMES = {  # light and dark
@@ -14,49 +18,41 @@ SCHEMES = {  # light and dark
     "link": ("#0b4f9e", "#8ab8ff"),
     "box": ("#f6f6f6", "#1f2228"),
 }
-HEAD = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
-<h1>{title}</h1>"""
-END = ("</main>", "</body>", "</html>", "")
-WIDE = '<div class="wide" role="region" aria-label="{label}" tabindex="0"><table>'
-GAP = '<span class="g"> … </span>'
+SIGNS = {"\n": "↵", "\t": "⇥"}
 
 
-def head(title: str, style: str) -> str:
-    """Return the beginning of a page. ``style`` holds rules beside those of every page."""
-    return HEAD.format(title=escape(title), style=_css() + style)
+def render(template: str, **values: Any) -> str:
+    """Return the page that a template makes of these values. Texts among them are escaped.
+
+    Raises jinja2.UndefinedError where the template reads a value that is not given.
+    """
+    return _environment().get_template(template).render(values)
 
 
-def _css() -> str:
-    def scheme(which: int) -> str:
-        return "".join(f"--{name}:{colors[which]};" for name, colors in SCHEMES.items())
-
-    return (
-        f":root{{color-scheme:light dark;{scheme(0)}}}"
-        f"@media(prefers-color-scheme:dark){{:root{{{scheme(1)}}}}}"
-        "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,sans-serif}"
-        "main{max-width:60rem;margin:0 auto;padding:1rem}"
-        "a{color:var(--link)}h1{font-size:1.6rem}h2{font-size:1.25rem;margin:2.2rem 0 .4rem}"
-        ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem}"
-        "caption{text-align:left;padding:.3rem 0}"
-        "th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right}"
-        "td{white-space:nowrap}"
-        "th:first-child,th.w,td.w{text-align:left}"
-        "summary{cursor:pointer;padding:.3rem 0}details{border-top:1px solid var(--line)}"
-        "figure{margin:.6rem 0 1.2rem}figcaption{font-size:.9rem;margin-bottom:.3rem;overflow-wrap:anywhere}"
-        "pre{margin:0;padding:.6rem;background:var(--box);font:.85rem/1.6 ui-monospace,monospace;"
-        "white-space:pre-wrap;overflow-wrap:anywhere}"
-        "code{font-family:ui-monospace,monospace;background:var(--box);overflow-wrap:anywhere;white-space:pre-wrap}"
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(FOLDERS),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
+    made.filters |= {
+        "capital": capital,
+        "marked": marked,
+        "percent": percent,
+        "plain": plain,
+        "thousands": "{:,}".format,
+    }
+    made.globals |= {"dark": INK, "schemes": SCHEMES}
+    return made
+
+
+def capital(text: str) -> str:
+    """Return a text with a capital first letter."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def percent(share: float) -> str:
@@ -64,16 +60,16 @@ def percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %") if np.isfinite(share) else "–"
 
 
-def plain(text: str) -> str:
+def plain(text: str) -> Markup:
     """Return HTML of a text with a sign beside line ends and tabs, which screen readers skip."""
-    return _signed(text, lambda sign, kept: f'<span class="n" aria-hidden="true">{sign}</span>{kept}')
+    shown = str(escape(text))
+    for letter, sign in SIGNS.items():
+        shown = shown.replace(letter, f'<span class="n" aria-hidden="true">{sign}</span>{letter}')
+    return Markup(shown)
 
 
 def marked(text: str) -> str:
-    """Return the same HTML with spaces as dots."""
-    return _signed(text, lambda sign, kept: f"{sign}{kept}").replace(" ", "·")
-
-
-def _signed(text: str, sign: Callable[[str, str], str]) -> str:
-    signs = {"\n": "↵", "\t": "⇥"}
-    return "".join(sign(signs[c], c) if c in signs else escape(c) for c in text)
+    """Return a text with a sign before line ends and tabs, and dots for spaces."""
+    for letter, sign in SIGNS.items():
+        text = text.replace(letter, f"{sign}{letter}")
+    return text.replace(" ", "·")

@@ -6,8 +6,9 @@ tree without docstrings, and of the pinned versions of the third-party packages 
 Editing a comment, a docstring or a README changes no hash. Editing the sampler changes the hashes of the
 rules that sample.
 
-A package whose ``__init__`` reads ``__path__`` finds its modules at run time. It counts as importing all
-modules of its folder, so a new module changes the hash.
+A package whose ``__init__`` reads ``__path__`` finds its modules, or its templates of pages, at run time. It
+counts as importing all modules of its folder, so a new module changes the hash. All templates of the folder
+count, too, with their comments.
 """
 
 import ast
@@ -22,7 +23,8 @@ PACKAGE = "rllc"
 ALIASES = {"sklearn": "scikit-learn", "yaml": "pyyaml", "PIL": "pillow"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 LEFT_OUT = {"ctx", "type_comment", "kind"}
-FOUND = "__path__"  # read by packages that find their modules
+FOUND = "__path__"  # read by packages that find their modules and templates
+TEMPLATE = ".html"  # ending of templates
 
 
 def fingerprint(script: str | Path, *modules: str, root: str | Path = ".") -> str:
@@ -63,7 +65,10 @@ class Source:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def closure(self, script: str | Path, *modules: str) -> dict[str, Path]:
-        """Return the modules that ``script`` imports, at any depth, and their parents: name -> file."""
+        """Return the modules that ``script`` imports, at any depth, and their parents: name -> file.
+
+        Templates of these packages are among them, as ``package/file``.
+        """
         queue = [*modules, *self._reduced(self._root / script)[1]]
         seen: set[str] = set()
         found: dict[str, Path] = {}
@@ -77,7 +82,8 @@ class Source:
                 imported = self._reduced(path)[1]
                 queue += [*imported, name.rpartition(".")[0]]
                 if FOUND in imported and path.name == "__init__.py":
-                    queue += [f"{name}.{found.stem}" for found in _beside(path)]
+                    queue += [f"{name}.{each.stem}" for each in _beside(path)]
+                    found |= {f"{name}/{each.name}": each for each in path.parent.glob(f"*{TEMPLATE}")}
         return found
 
     @cached_property
@@ -98,7 +104,10 @@ class Source:
 
 
 def _reduced(path: Path) -> tuple[str, tuple[str, ...]]:
-    """Return the hash of the file's syntax tree without docstrings, and the modules that it imports."""
+    """Return the hash of the file's syntax tree without docstrings, and the modules that it imports.
+
+    Of a template, return the hash of its text, and no modules.
+    """
     stat = path.stat()
     # No tool can set the time of the last change of status (ctime), so no replacement goes unseen.
     return _read_reduced(path, (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino))
@@ -106,6 +115,8 @@ def _reduced(path: Path) -> tuple[str, tuple[str, ...]]:
 
 @cache
 def _read_reduced(path: Path, _status: tuple[int, ...]) -> tuple[str, tuple[str, ...]]:
+    if path.suffix == TEMPLATE:
+        return hashlib.sha256(path.read_bytes()).hexdigest(), ()
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     imported: set[str] = set()
     digest = hashlib.sha256(_canonical(tree, imported).encode()).hexdigest()
