@@ -179,15 +179,14 @@ def test_a_measure_has_a_stream_where_its_kernel_draws_and_a_tokenizer_where_it_
         assert ("tokenizer" in spec.reads) == bool(re.search(r"data\.(encoder|bos)\b", text)), spec.name
 
 
-def test_jobs_of_measures_differ_in_these_ways_alone():
+def test_jobs_of_measures_start_early_or_take_a_gpu_or_share_sequences_as_their_specs_say():
     """The longest come first; what torch has nothing to do with needs no GPU; sequences are those of all seeds."""
-    assert {spec.name: spec.priority for spec in MEASURES if spec.priority} == {
-        "sample_heads": 6,
-        "sample_full": 5,
-    }
-    assert [spec.name for spec in MEASURES if not spec.gpu] == ["circuits"]
-    shared = {spec.name for spec in MEASURES if not spec.stream_of_seed and spec.stream}
-    assert shared == {"attention_scores", "path_patching", "regression_predictions", "structure"}
+    specs = {spec.name: spec for spec in MEASURES}
+    sampling = [specs[name].priority for name in ("sample_heads", "sample_full", "sample_other")]
+    assert sampling == sorted(sampling, reverse=True) and sampling[0] == max(s.priority for s in MEASURES)
+    assert not specs["circuits"].gpu and specs["sample_heads"].gpu
+    for name in ("attention_scores", "path_patching", "regression_predictions", "structure"):
+        assert specs[name].stream and not specs[name].stream_of_seed, name
     calibrating = {spec.name for spec in (*MEASURES, *ANALYSES) if spec.target != "all"}
     assert calibrating == {"calibration", "dependence", "recommendation"}
     assert {spec.target for spec in (*MEASURES, *ANALYSES)} == {"all", "calibrate"}
