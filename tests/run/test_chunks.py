@@ -76,6 +76,34 @@ def test_pasted_into_the_config_jobs_take_that_long_at_most(published, minutes):
     assert list(table) == study.experiments["language"].checkpoints.chunks
 
 
+def test_slower_jobs_get_more_chunks_and_the_overlay_says_where_times_come_from(config):
+    study = read(config)
+    paces = {("train", ""): forecast.Pace(3.0, 3.0, 4)}
+    assert chunks.slowest(study, "language", 0, paces)[0] > chunks.slowest(study, "language", 0)[0]
+    by_model, by_pace = (chunks.overlay(study, 3, each) for each in (forecast.NONE, paces))
+    assert by_model.splitlines()[0] == "# times come from the cost model"
+    assert by_pace.splitlines()[0].startswith("# times come from 4 finished jobs, ")
+    found = [
+        len(yaml.safe_load(each)["experiments"]["language"]["checkpoints"]["chunks"])
+        for each in (by_model, by_pace)
+    ]
+    assert found[0] < found[1]
+    ((most, rule),) = {chunks.slowest(study, "language", 0, paces)}
+    assert f"to {most:.1f} min ({rule})" in by_pace
+
+
+def test_paces_come_from_the_plan_of_snakemake_where_jobs_have_finished(config, tmp_path, monkeypatch):
+    study = read(config)
+    monkeypatch.chdir(tmp_path)
+    Path("Snakefile").write_text("raise ValueError")
+    assert not chunks.recorded(study, [])  # nothing has run, so no plan is made
+    Path("results/benchmarks").mkdir(parents=True)
+    Path("Snakefile").write_text("def paces(): return {('train', ''): 1}\nrule all:\n    input: []\n")
+    assert chunks.recorded(study, []) == {("train", ""): 1}
+    Path("Snakefile").write_text("rule all:\n    input: 'nowhere'\n")
+    assert not chunks.recorded(study, [])
+
+
 def test_every_job_that_a_chunk_has_counts(config):
     config["experiments"]["language"]["sampling_variants"]["likelihood"]["full"] = {
         **config["experiments"]["language"]["sampling"]["full"], "draws": 10**6,

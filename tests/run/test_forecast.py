@@ -16,6 +16,8 @@ JOBS = [
     ("draw", SimpleNamespace(figure="induction_onset")),
 ]
 
+PACES = {("train", "language"): forecast.Pace(3.0, 5.0, 3), ("train", ""): forecast.Pace(9.0, 9.0, 4)}
+
 
 def test_jobs_are_counted_by_rule_and_their_cost_added_up(chunked):
     study = read(chunked)
@@ -67,7 +69,70 @@ def test_cpu_seconds_are_shared_by_the_threads_or_done_by_the_gpu(config):
     assert limits.hours(one, on_cpu, "train") == limits.hours(one, on_gpu, "gather") == (1, 0)
     taken = limits.GPU_START + 3600 / limits.GPU
     assert limits.seconds(one, on_gpu, "train") == pytest.approx(taken)
+    assert limits.cpu_seconds(taken, on_gpu, "train") == pytest.approx(3600)
+    assert limits.cpu_seconds(900, on_cpu, "train") == limits.cpu_seconds(900, on_gpu, "gather") == 3600
+    assert limits.cpu_seconds(limits.GPU_START / 2, on_gpu, "train") == 0
     assert limits.hours(one, on_gpu, "train") == pytest.approx((4 * taken / 3600, taken / 3600))
+
+
+def test_forecasts_follow_the_pace_of_finished_jobs_and_say_so(chunked):
+    study = read(chunked)
+    cpu = {
+        name: forecast.by_rule(study, JOBS, paces)["train"].cpu_hours * 3600
+        for name, paces in (("model", forecast.NONE), ("pace", PACES))
+    }
+    starts = 2 * cost.START
+    assert cpu["pace"] - starts == pytest.approx(3 * (cpu["model"] - starts))
+    by_model, by_pace = (forecast.table(forecast.by_rule(study, JOBS, each)) for each in ({}, PACES))
+    assert "finished" not in by_model and "cost model" not in by_model
+    assert [line.split()[-3:] for line in by_pace.splitlines()[1:]] == [
+        ["4", "finished", "jobs"],
+        ["MB", "cost", "model"],
+    ]
+    said = forecast.forecast(study, JOBS, PACES)
+    assert said.endswith("/. Times of 2 come from 4 finished jobs, others from the cost model.")
+    assert forecast.forecast(study, JOBS[:2], PACES).endswith("/. Times come from 4 finished jobs.")
+    assert forecast.forecast(study, JOBS).endswith("/. Times come from the cost model.")
+
+
+@pytest.mark.parametrize("rule", ["circuits", "train", "clusters"])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_job_like_a_recorded_one_is_forecast_to_take_as_long(config, rule, device):
+    """Also one of which the model says that it hardly works, or of which there is no model."""
+    config["compute"]["device"] = device
+    study = read(config)
+    job = rule, SimpleNamespace(experiment="sort_1head", start="0")
+    for taken in (20.0, 3000.0):
+        ratio = forecast.ratio(study, *job, taken)
+        again = forecast.of(study, *job, {(rule, ""): forecast.Pace(ratio, ratio, 1)})
+        assert limits.seconds(again, study, rule) == pytest.approx(taken)
+
+
+def test_a_slow_start_is_not_taken_for_slow_work(config):
+    """A job of which the model says that it hardly works took 20 s: it is not 30 times slower than the model."""
+    study = read(config)
+    short, longer = (SimpleNamespace(experiment=name, start="0") for name in ("sort_1head", "language"))
+    assert forecast.of(study, "metrics", short).cpu_seconds < 1.5 * cost.START
+    ratio = forecast.ratio(study, "metrics", short, 20.0)
+    found = forecast.of(study, "metrics", longer, {("metrics", ""): forecast.Pace(ratio, ratio, 1)})
+    assert found.cpu_seconds < 10 * forecast.of(study, "metrics", longer).cpu_seconds
+
+
+def test_a_time_limit_covers_the_slowest_recorded_job_twice_and_is_never_shorter_than_by_the_model(config):
+    study, job = read(config), ("train", JOBS[0][1])
+    by_model = forecast.minutes(study, *job, 1)
+    seconds = limits.seconds(forecast.of(study, *job), study, "train")
+    assert by_model == int(limits.TIMES * seconds / 60) + 1
+
+    def limit(typical, slowest, attempt=1):
+        return forecast.minutes(study, *job, attempt, {("train", ""): forecast.Pace(typical, slowest, 3)})
+
+    assert limit(0.1, 0.2) == limit(1.0, 1.0) == limit(0.5, 2.0) == by_model
+    assert limit(4.0, 4.0) == pytest.approx(4 * by_model, rel=0.1)
+    assert 60 * limit(1.0, 10.0) >= forecast.MARGIN * 10 * (seconds - cost.START)
+    assert limit(1.0, 10.0) == pytest.approx(4 * by_model, rel=0.1)
+    assert limit(4.0, 4.0, attempt=2) == 2 * limit(4.0, 4.0)
+    assert limit(1e6, 1e6) == study.compute.longest_job
 
 
 def test_head_scores_cost_what_their_own_sequences_do(config):
@@ -231,7 +296,8 @@ def test_two_hours_are_hours_and_ten_gigabytes_gigabytes(config, monkeypatch, ho
     monkeypatch.setattr(forecast, "SMALL", one)
     jobs = [("draw", SimpleNamespace())]
     study = read(config)
-    assert forecast.forecast(study, jobs) == f"1 job to run: about {said}, under results/."
+    line = f"1 job to run: about {said}, under results/. Times come from the cost model."
+    assert forecast.forecast(study, jobs) == line
     assert forecast.table(forecast.by_rule(study, jobs)).splitlines()[1].split() == ["draw", "1", *cells]
 
 

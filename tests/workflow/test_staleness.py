@@ -1,6 +1,9 @@
 """What runs again after what, asked of Snakemake itself."""
 
 import os
+import re
+import subprocess
+import sys
 
 from rllc.store import manifest
 from rllc.study.table import MEASURES
@@ -18,6 +21,14 @@ AFTER_SAMPLING = {
 }
 SAMPLING = {"sample_heads", "sample_full", "sample_other"}
 TEXT = {"read_corpus", "mix_corpora", "make_tokenizer", "make_blocks", "summarise_corpora"}
+LIMITS = """
+import sys
+sys.path.insert(0, "src")
+from rllc.run.dag import dag
+with dag(sys.argv[1:]) as planned:
+    limits = [job.resources.runtime for job in planned.jobs if job.rule.name == "sample_full"]
+print(max(limits))
+"""
 
 
 def test_a_second_run_does_nothing(finished):
@@ -59,6 +70,36 @@ def test_an_added_seed_computes_only_that_seed(checkout, rules):
     assert {wildcards["seed"] for _, wildcards in plan if "seed" in wildcards} == {"1"}
     assert not rules(plan) & TEXT
     assert ("train", {"experiment": "language", "seed": "1", "start": "0"}) in plan
+
+
+def test_recorded_times_change_forecast_and_time_limits_and_rerun_nothing(checkout):
+    """They count after an edit of the code too."""
+    dataset = "results/ci/language/llc.nc"
+    overlay = checkout.write("config/more.yaml", "experiments: {language: {seeds: [0, 1]}}\n")
+
+    def foretold():
+        """The table's row of sample_full, and the longest time limit of its jobs."""
+        said = checkout.snakemake(overlay, "-n", "-q", "--", dataset).stdout
+        done = subprocess.run(
+            [sys.executable, "-c", LIMITS, "config/ci.yaml", overlay],
+            cwd=checkout.root, env=checkout.environment(), capture_output=True, text=True,
+        )  # fmt: skip
+        assert not done.returncode, done.stderr
+        return re.search(r"^sample_full .*", said, re.MULTILINE)[0], int(done.stdout.split()[-1])
+
+    assert foretold()[1] == 10  # the shortest
+    for file in (checkout.root / "results/ci/benchmarks/sample_full/language").rglob("*.tsv"):
+        head, line = file.read_text().splitlines()
+        rest = line.partition("\t")[2]
+        file.write_text(f"{head}\n1000000\t{rest}\n")
+    files = {file: file.stat().st_mtime_ns for file in (checkout.root / "results").rglob("*")}
+    assert checkout.plan(dataset) == []
+    row, limit = foretold()
+    assert re.search(r" \d+ finished jobs?$", row) and limit == 1440  # the longest
+    assert {file: file.stat().st_mtime_ns for file in (checkout.root / "results").rglob("*")} == files
+    checkout.edit("src/rllc/estimator/samplers/sgld.py", "import ", "import math\nimport ")
+    row, limit = foretold()
+    assert "finished" in row and limit == 1440
 
 
 def test_an_added_distribution_computes_only_that_distribution(checkout, rules):

@@ -17,6 +17,7 @@ from rllc.run import (
     forecast,
     orphans,
     plan,
+    recorded,
     targets,
     trash,
 )
@@ -49,7 +50,6 @@ from rllc.study.datasets import (
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, PAGES, asked_by
 from rllc.study.imported import planned_files
 from rllc.study.layout import Layout
-from rllc.study.limits import minutes
 from rllc.study.table import ANALYSES, MEASURES
 from rllc.study.reading import ConfigError, read
 from rllc.study.steps import chunks, steps
@@ -167,14 +167,25 @@ def fixed(megabytes=2000, minutes=10):
     }
 
 
+@cache
+def paces():
+    """Return how fast finished jobs were. Snakemake's plan must be complete; a job of a cluster knows none."""
+    if not workflow.is_main_process:
+        return forecast.NONE
+    return recorded.paces(STUDY, workflow._dag, workflow.persistence)
+
+
 def forecasted(rule_name):
-    """Return memory and wall time by the cost model, and a GPU if the config gives the rule one."""
+    """Return memory and wall time by the forecast, and a GPU if the config gives the rule one.
+
+    Snakemake asks for them after its plan is complete, and reruns no job for a change of them.
+    """
     cost_of = partial(forecast.of, STUDY, rule_name)
     return {
         "mem_mb": lambda wildcards, attempt: attempt
         * int(cost_of(wildcards).megabytes),
-        "runtime": lambda wildcards, attempt: minutes(
-            cost_of(wildcards), STUDY, rule_name, attempt
+        "runtime": lambda wildcards, attempt: forecast.minutes(
+            STUDY, rule_name, wildcards, attempt, paces()
         ),
         "gpu": int(STUDY.compute.on_gpu(rule_name)),
     }
@@ -190,6 +201,6 @@ def announce(whole_table, say=logger.info):
     """Return the forecast of a run: one line, or a row per rule and the line."""
     jobs = about_to_run()
     if whole_table and jobs:
-        say(forecast.table(forecast.by_rule(STUDY, jobs)))
+        say(forecast.table(forecast.by_rule(STUDY, jobs, paces())))
     if jobs:
-        say(forecast.forecast(STUDY, jobs))
+        say(forecast.forecast(STUDY, jobs, paces()))

@@ -124,7 +124,7 @@ onstart:
     announce(whole_table=on_slurm)
     seconds = {
         workflow._dag.jobid(job): forecast.of(
-            STUDY, job.rule.name, job.wildcards
+            STUDY, job.rule.name, job.wildcards, paces()
         ).cpu_seconds
         for job in jobs
         if job.output

@@ -7,6 +7,7 @@ from rllc.study.study import Study
 # benchmarks/gpu.md.
 GPU = 130.0
 GPU_START = 5.0
+TIMES = 5  # the limit of a job, over its estimate
 
 
 def seconds(cost: Cost, study: Study, rule: str) -> float:
@@ -14,6 +15,13 @@ def seconds(cost: Cost, study: Study, rule: str) -> float:
     if study.compute.on_gpu(rule):
         return GPU_START + cost.cpu_seconds / GPU
     return cost.cpu_seconds / study.compute.threads
+
+
+def cpu_seconds(taken: float, study: Study, rule: str) -> float:
+    """Return the CPU seconds of a job that takes ``taken`` seconds: the inverse of ``seconds``."""
+    if study.compute.on_gpu(rule):
+        return max(taken - GPU_START, 0.0) * GPU
+    return taken * study.compute.threads
 
 
 def hours(cost: Cost, study: Study, rule: str) -> tuple[float, float]:
@@ -29,5 +37,5 @@ def minutes(cost: Cost, study: Study, rule: str, attempt: int = 1) -> int:
 
     attempt  1, 2, ...: the limit is multiplied by it, for a job that ran out of time
     """
-    limit = max(10, int(5 * seconds(cost, study, rule) / 60) + 1)
+    limit = max(10, int(TIMES * seconds(cost, study, rule) / 60) + 1)
     return min(attempt * limit, study.compute.longest_job)
