@@ -29,12 +29,12 @@ MEASURE = MeasureSpec(
         "loss_at": Variable("loss of the prediction made at a position", NATS, ("at",)),
         "ablated_loss_at": Variable("the same with zeros for W_pos", NATS, ("at",)),
         "position_score": Variable(
-            "score of a spec of W_pos on a principal component", "1", ("component", "position")
+            "score of a row of W_pos on a principal component", "1", ("component", "position")
         ),
         "explained_variance": Variable(
             "share of the variance of W_pos of a principal component", "1", ("component",)
         ),
-        "position_norm": Variable("norm of a spec of W_pos", "1", ("position",)),
+        "position_norm": Variable("norm of a row of W_pos", "1", ("position",)),
     },
     requires=("positions", "tokens"),
 )

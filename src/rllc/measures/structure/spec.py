@@ -47,7 +47,7 @@ MEASURE = MeasureSpec(
         "embedding_rank": Variable("exp of the entropy of the shares of W_E", "1"),
         "position_rank": Variable("the same of W_pos", "1"),
         "alignment": Variable(
-            "share of the length of a spec of W_E within the first directions of W_pos",
+            "share of the length of a row of W_E within the first directions of W_pos",
             "1",
             ("subspace", "coordinate"),
         ),
