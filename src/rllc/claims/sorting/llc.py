@@ -43,7 +43,7 @@ NOISY = (
     reached=60_000,
 )
 @claim(
-    "Without both the LLC peaks shortly before step 400",
+    "Without layer norm and weight decay, the LLC peaks shortly before step 400",
     source="post, Removing both",
     name="peak_noLN_noWD",
     at_least=200,
@@ -144,7 +144,7 @@ def llc_fall_common(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "Without both the LLC falls until step 10,000",
+    "Without layer norm and weight decay, the LLC falls until step 10,000",
     source="post, Removing both",
     name="fall_noLN_noWD",
     label="fall of the LLC from its peak to its least value after it",
