@@ -42,7 +42,7 @@ def l1_alike_early(run: Run) -> Number:
     label="share of heads whose ratio of rLLCs (one-layer model's predictions to text) ends below "
     "its early mean",
     at_least=1,
-    correction="ratios are compared; before, their logarithms were, which need positive rLLCs",
+    correction="Ratios are compared. Before, their logarithms were, undefined if an rLLC is not positive.",
 )
 def l1_decrease_all(run: Run) -> Number:
     ratio = _one_layer_ratio(run)

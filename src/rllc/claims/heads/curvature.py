@@ -153,7 +153,10 @@ def _rougher(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     return (one / other.where(other > 0)).median("head")
 
 
-ROUGH = "roughness from the quoted errors is subtracted; before, the noise of 4 probes alone gave the ratio"
+ROUGH = (
+    "The roughness that noise of the stated errors causes is subtracted. Before, the noise of 4 probes alone "
+    "explained the ratio."
+)
 
 
 @claim(

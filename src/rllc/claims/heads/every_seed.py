@@ -51,7 +51,7 @@ def previous_one_or_two(run: Run) -> Number:
     return run.count("previous-token")
 
 
-MULTIGRAM = "only multigram heads of layer 0 count; before, all heads of layer 0 did"
+MULTIGRAM = "Only multigram heads of layer 0 count. Before, all heads of layer 0 did."
 
 
 def _from_peak(run: Run, *types: str, layer: int | None = None) -> xr.DataArray:

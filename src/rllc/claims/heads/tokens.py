@@ -16,7 +16,7 @@ from rllc.claims.run import Run
 ORDER = 4  # place of these claims among those of the work
 
 claim = partial(any_claim, where=several_layers, family="tokens in context (App. B)")
-BINOMIAL = "the error now is binomial in the head's tokens; before, the share counted as exact"
+BINOMIAL = "The error is binomial, over the head's tokens. Before, the share was taken as exact."
 
 
 def _share(run: Run, name: str, heads: int = 1, difference: bool = False) -> Number:

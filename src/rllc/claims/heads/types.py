@@ -49,7 +49,7 @@ def _with_tokens(run: Run, heads: list[str]) -> xr.DataArray:
     return run.curve("rllc.rllc", heads=heads, distribution=run.text, to_step=step).isel(step=-1, drop=True)
 
 
-DRAWN_ANEW = "the error now comes from redraws of the rLLCs; before, the value counted as exact"
+DRAWN_ANEW = "The error comes from redraws of the rLLCs. Before, the value was taken as exact."
 
 
 @claim(
@@ -111,8 +111,8 @@ def _multigram_correlation(run: Run, layer: int | None) -> Number:
 
 
 POOLED = (
-    "the error now comes from redraws of the rLLCs; before, the value counted as exact, "
-    "and 0.486 missed the bound of 0.5"
+    "The error comes from redraws of the rLLCs. Before, the value was taken as exact, and 0.486 did not "
+    "reach 0.5."
 )
 
 
