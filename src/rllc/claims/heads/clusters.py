@@ -27,8 +27,8 @@ def types_cluster(run: Run) -> Number:
 
 
 @claim(
-    "Clusters of the heads' curves coincide with the types of heads (K-means with the shape- "
-    "based distance, as in the paper)",
+    "Clusters of the heads' curves coincide with the types of heads (K-means with the "
+    "shape-based distance, as in the paper)",
     source=f"{PAPER}, 4.1, F.5.3",
     label="adjusted Rand index of clusters (K-means, shape-based distance), as many as types, with "
     "the types of heads",
