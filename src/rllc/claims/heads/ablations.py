@@ -55,8 +55,8 @@ def _in_lm4(run: Run, costs: xr.DataArray) -> xr.DataArray:
 @claim(
     "Ablating previous-token heads costs more while induction forms",
     source=f"{PAPER}, E.3",
-    label="log2 of the cost of ablating previous-token heads at the end of LM4 over that when induction "
-    "begins",
+    label="log2 of the cost of ablating previous-token heads, at the end of LM4 divided by that "
+    "when induction begins",
     unit="octaves",
     at_least=0.5,
     reached=50_000,
@@ -67,9 +67,9 @@ def prev_rises_lm4(run: Run) -> Number:
 
 
 @claim(
-    "The same to the end of training, over the mean before",
+    "Ablating previous-token heads costs more at the end of training than before induction",
     source=f"{PAPER}, E.3; the steps are ours",
-    label="log2 of the cost of ablating previous-token heads at the end over its early mean",
+    label="log2 of the cost of ablating previous-token heads, at the end divided by its early mean",
     unit="octaves",
     at_least=0.5,
 )
@@ -80,10 +80,10 @@ def prev_rises(run: Run) -> Number:
 
 
 @claim(
-    "So does ablating the first induction head",
+    "Ablating the first induction head costs more while induction forms",
     source=f"{PAPER}, E.3",
-    label="log2 of the cost of ablating an induction head at the end of LM4 over that when induction "
-    "begins, largest",
+    label="log2 of the cost of ablating an induction head, at the end of LM4 divided by that when "
+    "induction begins, largest",
     unit="octaves",
     at_least=1,
     reached=50_000,
@@ -94,9 +94,9 @@ def induction_rises_lm4(run: Run) -> Number:
 
 
 @claim(
-    "The same to the end of training, over the mean before",
+    "Ablating the first induction head costs more at the end of training than before induction",
     source=f"{PAPER}, E.3; the steps are ours",
-    label="log2 of the cost of ablating an induction head at the end over its early mean, largest",
+    label="log2 of the cost of ablating an induction head, at the end divided by its early mean, largest",
     unit="octaves",
     at_least=1,
 )
@@ -119,7 +119,7 @@ def methods_same_shape(run: Run) -> Number:
 
 
 @claim(
-    "What resample ablation costs at the end orders heads as refined LLCs do",
+    "Final costs of resample ablation order heads as refined LLCs do",
     source=f"{PAPER}, E.3",
     label="rank correlation over heads of the cost of resample ablation with the rLLC, at the end",
     at_least=0.8,
@@ -129,10 +129,10 @@ def resample_order(run: Run) -> Number:
 
 
 @claim(
-    "The same, likelihood",
+    "Final costs of resample ablation order heads as refined LLCs do, at the second sampler setting",
     source=f"{PAPER}, E.3; the setting is ours",
-    label="rank correlation over heads of the cost of resample ablation with the rLLC at the setting "
-    "with likelihood",
+    label="rank correlation over heads of the cost of resample ablation with the rLLC at the second "
+    "sampler setting",
     at_least=0.8,
 )
 def resample_order_likelihood(run: Run) -> Number:
@@ -140,7 +140,7 @@ def resample_order_likelihood(run: Run) -> Number:
 
 
 @claim(
-    "Of the three kinds resample ablation tells types of heads apart best",
+    "Resample ablation separates types of heads better than zero and mean ablation",
     source=f"{PAPER}, E.4",
     label="share of the spread within layers that is between types, resample less zero or mean ablation",
     at_least=0,
@@ -160,7 +160,7 @@ def _induction_and_current(run: Run) -> tuple[str, str]:
 
 
 @claim(
-    "Refined LLCs tell induction and current-token heads apart better than ablation",
+    "Refined LLCs separate induction from current-token heads better than ablation does",
     source=f"{PAPER}, E.4",
     label="silhouette of induction and current-token heads by rLLC less that by mean ablation",
     at_least=0,
@@ -171,10 +171,11 @@ def lambda_separates(run: Run) -> Number:
 
 
 @claim(
-    "The same, likelihood",
+    "Refined LLCs separate induction from current-token heads better than ablation does, at "
+    "the second sampler setting",
     source=f"{PAPER}, E.4; the setting is ours",
-    label="silhouette of induction and current-token heads by rLLC at the setting with likelihood less "
-    "mean ablation",
+    label="silhouette of induction and current-token heads by rLLC at the second sampler setting "
+    "less that by mean ablation",
     at_least=0,
 )
 def lambda_separates_likelihood(run: Run) -> Number:

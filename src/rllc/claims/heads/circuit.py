@@ -25,9 +25,10 @@ def _one_layer_ratio(run: Run, heads: list[str] | None = None, to_step: float | 
 
 
 @claim(
-    "Early on, refined LLCs on the one-layer model's predictions are like those on text",
+    "Early in training, refined LLCs on the one-layer model's predictions are similar to those on text",
     source=f"{PAPER}, 4.3, fig 5",
-    label="mean |ratio - 1| of rLLCs on the one-layer model to those on text, over heads and early steps",
+    label="mean |ratio - 1| of rLLCs on the one-layer model's predictions to those on text, over "
+    "heads and early steps",
     at_most=0.25,
 )
 def l1_alike_early(run: Run) -> Number:
@@ -35,11 +36,13 @@ def l1_alike_early(run: Run) -> Number:
 
 
 @claim(
-    "Afterwards the one-layer model's share falls in all heads",
+    "Later, the ratio of refined LLCs on the one-layer model's predictions to those on text "
+    "falls in all heads",
     source=f"{PAPER}, 4.3, fig 5",
-    label="share of heads whose ratio of the one-layer model to text ends below its early mean",
+    label="share of heads whose ratio of rLLCs (one-layer model's predictions to text) ends below "
+    "its early mean",
     at_least=1,
-    correction="ratios are compared; before, their logarithms, undefined where an rLLC is not positive",
+    correction="Ratios are compared. Before, their logarithms were, undefined if an rLLC is not positive.",
 )
 def l1_decrease_all(run: Run) -> Number:
     ratio = _one_layer_ratio(run)
@@ -50,10 +53,11 @@ def l1_decrease_all(run: Run) -> Number:
 
 
 @claim(
-    "It falls most in previous-token, current-token, induction heads and multigram heads of layer 0",
+    "The ratio of refined LLCs, one-layer model to text, falls most in previous-token, current-token "
+    "and induction heads, and in multigram heads of layer 0",
     source=f"{PAPER}, 4.3",
-    label="gain of that ratio from its early mean to the end: all other heads less multigram heads of "
-    "layer 1",
+    label="gain of the ratio of rLLCs (one-layer to text) from its early mean to the end: other "
+    "heads less multigram heads of layer 1",
     unit="octaves",
     at_most=0,
 )
@@ -75,7 +79,7 @@ def l1_decrease_groups(run: Run) -> Number:
 @claim(
     "Ablating the bracket head raises the loss on closing brackets sharply",
     source=f"{PAPER}, fig 6",
-    label="loss that ablating the bracket head adds on closing brackets, the smaller of both kinds",
+    label="loss that ablating the bracket head adds on closing brackets, the smaller of nested and unnested",
     unit="nats/token",
     at_least=0.5,
 )
@@ -84,9 +88,10 @@ def dyck_ablation(run: Run) -> Number:
 
 
 @claim(
-    "At the end nested brackets need what multigram heads of layer 0 tell the bracket head",
+    "At the end, nested brackets need the path from layer 0's multigram heads to the bracket head "
+    "(multigram-to-bracket path)",
     source=f"{PAPER}, fig 6",
-    label="loss that patching adds on nested brackets",
+    label="loss that patching this path adds on nested brackets",
     unit="nats/token",
     at_least=0.05,
 )
@@ -95,9 +100,10 @@ def path_nested(run: Run) -> Number:
 
 
 @claim(
-    "That begins when roles shift, not before induction",
+    "The multigram-to-bracket path begins to affect nested brackets when heads change their roles, "
+    "not before induction",
     source=f"{PAPER}, fig 6",
-    label="loss that patching adds on nested brackets at the onset of induction over that at the end",
+    label="loss that patching the path adds on nested brackets, at the onset of induction divided by the end",
     at_most=0.25,
 )
 def path_onset(run: Run) -> Number:
@@ -105,9 +111,10 @@ def path_onset(run: Run) -> Number:
 
 
 @claim(
-    "Of unnested brackets little of it is left at the end",
+    "At the end, the multigram-to-bracket path hardly affects unnested brackets",
     source=f"{PAPER}, fig 6",
-    label="loss that patching adds on unnested brackets over that of ablating the bracket head",
+    label="loss that patching the path adds on unnested brackets, divided by that of ablating the "
+    "bracket head",
     at_most=0.2,
 )
 def path_unnested_small(run: Run) -> Number:
@@ -115,9 +122,9 @@ def path_unnested_small(run: Run) -> Number:
 
 
 @claim(
-    "In between there was more of it",
+    "Earlier, the multigram-to-bracket path affected unnested brackets more",
     source=f"{PAPER}, fig 6",
-    label="largest loss that patching adds on unnested brackets over that at the end",
+    label="largest loss that patching the path adds on unnested brackets, divided by that at the end",
     at_least=1.5,
 )
 def path_unnested_transient(run: Run) -> Number:
@@ -125,9 +132,9 @@ def path_unnested_transient(run: Run) -> Number:
 
 
 @claim(
-    "K-composition of multigram heads of layer 0 with those of layer 1 turns around",
+    "K-composition of layer 0's multigram heads with those of layer 1 reverses its trend",
     source=f"{PAPER}, 4.3, fig 7",
-    label="share of pairs of multigram heads of both layers whose K-composition turns around",
+    label="share of pairs of multigram heads of both layers whose K-composition reverses its trend",
     at_least=0.9,
 )
 def kcomp_turnaround(run: Run) -> Number:
@@ -135,7 +142,7 @@ def kcomp_turnaround(run: Run) -> Number:
 
 
 @claim(
-    "A layer-0 head's K-composition with all multigram heads of layer 1 moves together",
+    "The K-compositions of a layer-0 head with the multigram heads of layer 1 move together",
     source=f"{PAPER}, fig 7",
     label="correlation of a multigram head's K-composition curves with two later multigram heads, mean",
     at_least=0.8,
@@ -145,9 +152,10 @@ def kcomp_coupled(run: Run) -> Number:
 
 
 @claim(
-    "The current-token head's K-composition with them rises dramatically, then falls as much",
+    "The current-token head's K-composition with multigram heads of layer 1 rises "
+    "dramatically, then falls as much",
     source=f"{PAPER}, B.6",
-    label="peak of the current-token head's K-composition over its early mean or its end, the smaller",
+    label="peak of the current-token head's K-composition divided by its early mean or its end, the smaller",
     at_least=1.5,
 )
 def current_kcomp_spike(run: Run) -> Number:

@@ -16,9 +16,10 @@ claim = partial(any_claim, where=several_layers, family="clusters (F.5)")
 
 
 @claim(
-    "Clusters of heads by their curves are their types (k-Shape)",
+    "Clusters of the heads' curves coincide with the types of heads (k-Shape)",
     source=f"{PAPER}, 4.1, fig 1",
-    label="adjusted Rand index of k-Shape clusters with types of heads, as many as types, mean over scopes",
+    label="adjusted Rand index of k-Shape clusters, as many as types, with the types of heads, mean "
+    "over scopes",
     at_least=0.5,
 )
 def types_cluster(run: Run) -> Number:
@@ -26,10 +27,11 @@ def types_cluster(run: Run) -> Number:
 
 
 @claim(
-    "The same, by K-means with the shape-based distance, as in the paper",
+    "Clusters of the heads' curves coincide with the types of heads (K-means with the "
+    "shape-based distance, as in the paper)",
     source=f"{PAPER}, 4.1, F.5.3",
-    label="adjusted Rand index of clusters (K-means, shape-based distance) with types of heads, as many "
-    "as types",
+    label="adjusted Rand index of clusters (K-means, shape-based distance), as many as types, with "
+    "the types of heads",
     at_least=0.5,
 )
 def types_cluster_shape(run: Run) -> Number:
@@ -37,7 +39,7 @@ def types_cluster_shape(run: Run) -> Number:
 
 
 @claim(
-    "Two clusters of layer 1 are induction heads and the rest",
+    "Two clusters of layer 1 are the induction heads and all others",
     source=f"{PAPER}, F.5.3",
     label="adjusted Rand index of two clusters of layer 1 with induction heads against the rest, median",
     at_least=0.8,
@@ -47,7 +49,7 @@ def first_split_layer1(run: Run) -> Number:
 
 
 @claim(
-    "Two clusters of layer 0 set previous- and current-token heads apart from most others",
+    "Two clusters of layer 0 separate previous- and current-token heads from most others",
     source=f"{PAPER}, F.5.3",
     label="adjusted Rand index of two clusters of layer 0 with previous- and current-token heads against "
     "the rest",
@@ -58,7 +60,7 @@ def first_split_layer0(run: Run) -> Number:
 
 
 @claim(
-    "With the most clusters induction heads are in different ones",
+    "With the largest number of clusters, induction heads are in different clusters",
     source=f"{PAPER}, F.5.3",
     label="share of algorithms that have induction heads in different clusters",
     at_least=0.5,
@@ -68,7 +70,7 @@ def induction_split(run: Run) -> Number:
 
 
 @claim(
-    "Four algorithms agree tightly",
+    "Four clustering algorithms agree closely",
     source=f"{PAPER}, F.5.4",
     label="adjusted Rand index of two of four algorithms, mean",
     at_least=0.8,
@@ -79,7 +81,7 @@ def algorithms_agree(run: Run) -> Number:
 
 
 @claim(
-    "Standardising curves first leaves clusters largely as they are",
+    "Clusters hardly change if the curves are standardised first",
     source=f"{PAPER}, F.5.3",
     label="adjusted Rand index of Euclidean clusters with and without z-scores, mean",
     at_least=0.8,
@@ -92,10 +94,10 @@ def standardising_harmless(run: Run) -> Number:
 @claim(
     "Silhouette, Calinski-Harabasz and Davies-Bouldin do not find the number of types",
     source=f"{PAPER}, F.5.4",
-    label="indices, of three, whose best number of clusters is that of types",
+    label="number of these three indices whose best number of clusters is that of types",
     at_most=1,
-    correction="it could not fail: indices that pick a number of clusters at random pass too, and the "
-    "reason says how often",
+    correction="It could hardly fail: indices that pick a number of clusters at random pass too. The "
+    "reason says how often.",
     shuffle=False,
 )
 def indices_useless(run: Run) -> Number:
@@ -109,7 +111,7 @@ def indices_useless(run: Run) -> Number:
 
 
 @claim(
-    "Clusters of one training seed are those of others",
+    "Clusters of one training seed carry over to other seeds",
     source=f"{PAPER}, App. G",
     label="adjusted Rand index of the first seed's clusters with the types of other seeds' heads, mean",
     at_least=0.5,
@@ -119,9 +121,9 @@ def transfer(run: Run) -> Number:
 
 
 @claim(
-    "In most of them few orders of the heads would do as well",
+    "In most other seeds, few permutations of the heads fit the carried-over clusters as well",
     source=f"{PAPER}, App. G; the p is ours",
-    label="p that most of the other seeds' scopes do not exceed",
+    label="p-value that most of the other seeds' scopes do not exceed",
     at_most=0.05,
 )
 def transfer_in_most(run: Run) -> Number:
@@ -129,9 +131,9 @@ def transfer_in_most(run: Run) -> Number:
 
 
 @claim(
-    "Shape-based clusters carry over better than others",
+    "Shape-based clusters carry over to other seeds better than others",
     source=f"{PAPER}, F.5.4",
-    label="that index of shape-based clusters less that of the best other algorithm",
+    label="adjusted Rand index in other seeds, shape-based clusters less the best other algorithm",
     at_least=0,
 )
 def shape_transfers_best(run: Run) -> Number:

@@ -36,9 +36,9 @@ def rank_fixed_like_trace(run: Run) -> Number:
 
 
 @claim(
-    "It changes little for its size",
+    "The rank of the Hessian on a fixed range changes little relative to its size",
     source=f"{PAPER}, D.3.2",
-    label="range of the published Hessian rank (fixed range) over its mean",
+    label="range of the published Hessian rank (fixed range) divided by its mean",
     at_most=0.25,
 )
 def rank_small_change(run: Run) -> Number:
@@ -46,7 +46,7 @@ def rank_small_change(run: Run) -> Number:
 
 
 @claim(
-    "The fixed and the adaptive range disagree",
+    "The ranks of the Hessian on the fixed and on the adaptive range disagree",
     source=f"{PAPER}, D.3.3",
     label="rank correlation of the published Hessian rank on the fixed and on the adaptive range",
     at_most=0.5,
@@ -56,9 +56,9 @@ def rank_methods_disagree(run: Run) -> Number:
 
 
 @claim(
-    "On the adaptive range most of it is what zeros alone count",
+    "On the adaptive range, a Hessian of zeros would give most of the rank",
     source="ours: a control",
-    label="what zeros alone count over the published Hessian rank (adaptive range), mean",
+    label="rank of a Hessian of zeros divided by the published rank (adaptive range), mean",
     at_least=0.5,
 )
 def rank_is_offset(run: Run) -> Number:
@@ -105,7 +105,7 @@ def trace_follows_llc(run: Run) -> Number:
 
 
 @claim(
-    "In LM1, LM2 and LM5 it does",
+    "The Hessian trace moves with the LLC in LM1, LM2 and LM5",
     source=f"{PAPER}, C.3, D.1",
     label="rank correlation of the Hessian trace with the LLC, mean of LM1, LM2 and LM5",
     at_least=0.5,
@@ -130,10 +130,10 @@ def trace_order(run: Run) -> Number:
 
 
 @claim(
-    "The same, likelihood",
+    "Final Hessian traces order heads as refined LLCs do, at the second sampler setting",
     source=f"{PAPER}, E.3; the setting is ours",
-    label="rank correlation over heads of the Hessian trace with the rLLC at the setting with "
-    "likelihood, at the end",
+    label="rank correlation over heads of the Hessian trace with the rLLC at the second sampler "
+    "setting, at the end",
     at_least=0.8,
 )
 def trace_order_likelihood(run: Run) -> Number:
@@ -154,14 +154,16 @@ def _rougher(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
 
 
 ROUGH = (
-    "what noise of the quoted errors gives is subtracted; before, the noise of 4 probes alone gave the ratio"
+    "The roughness that noise of the stated errors causes is subtracted. Before, the noise of 4 probes alone "
+    "explained the ratio."
 )
 
 
 @claim(
     "Hessian traces of heads are less stable over training than refined LLCs",
     source=f"{PAPER}, D.1.2",
-    label="roughness of a head's Hessian trace over that of its rLLC, noise subtracted, median of heads",
+    label="roughness of a head's Hessian trace divided by that of its rLLC, noise subtracted, "
+    "median of heads",
     at_least=1,
     correction=ROUGH,
 )
@@ -172,10 +174,10 @@ def trace_rougher(run: Run) -> Number:
 
 
 @claim(
-    "More so on code",
+    "Hessian traces of heads are less stable on code than on the training text",
     source=f"{PAPER}, D.1.2",
-    label="roughness of a head's Hessian trace on code over that on the training text, noise subtracted, "
-    "median",
+    label="roughness of a head's Hessian trace on code divided by that on the training text, noise "
+    "subtracted, median",
     at_least=1,
     correction=ROUGH,
 )
@@ -189,7 +191,7 @@ def _fisher(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "The FIM trace has the Hessian trace's shape",
+    "The trace of the Fisher information matrix (FIM) has the Hessian trace's shape",
     source=f"{PAPER}, D.2.2",
     label="correlation of the FIM trace with the Hessian trace over training",
     at_least=0.9,
@@ -199,9 +201,9 @@ def fim_like_trace(run: Run) -> Number:
 
 
 @claim(
-    "It is noisier",
+    "The FIM trace is noisier than the Hessian trace",
     source=f"{PAPER}, D.2",
-    label="roughness of the FIM trace over that of the Hessian trace",
+    label="roughness of the FIM trace divided by that of the Hessian trace",
     at_least=1,
 )
 def fim_noisier(run: Run) -> Number:
@@ -210,9 +212,10 @@ def fim_noisier(run: Run) -> Number:
 
 
 @claim(
-    "In its Gauss-Newton form it is quieter than in the published one",
+    "The Gauss-Newton form of the FIM trace is less noisy than the published form",
     source="ours: a control",
-    label="standard error of the Gauss-Newton form of the FIM trace over that of the published one, mean",
+    label="standard error of the Gauss-Newton form of the FIM trace divided by that of the "
+    "published one, mean",
     at_most=1,
 )
 def fim_ggn_quieter(run: Run) -> Number:

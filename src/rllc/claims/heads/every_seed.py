@@ -17,7 +17,7 @@ claim = partial(any_claim, where=several_layers, family="every seed (App. G)")
 @claim(
     "Every run has exactly one current-token head",
     source=f"{PAPER}, App. G",
-    label="current-token heads at the end",
+    label="number of current-token heads at the end",
     unit="heads",
     at_least=1,
     at_most=1,
@@ -29,7 +29,7 @@ def one_current(run: Run) -> Number:
 @claim(
     "Every run has as many induction as previous-token heads",
     source=f"{PAPER}, App. G",
-    label="induction heads less previous-token heads, at the end",
+    label="number of induction heads less number of previous-token heads, at the end",
     unit="heads",
     at_least=0,
     at_most=0,
@@ -40,9 +40,9 @@ def induction_equals_previous(run: Run) -> Number:
 
 
 @claim(
-    "One or two previous-token heads",
+    "Every run has one or two previous-token heads",
     source=f"{PAPER}, App. G",
-    label="previous-token heads at the end",
+    label="number of previous-token heads at the end",
     unit="heads",
     at_least=1,
     at_most=2,
@@ -51,7 +51,7 @@ def previous_one_or_two(run: Run) -> Number:
     return run.count("previous-token")
 
 
-MULTIGRAM = "heads of layer 0 of the type multigram alone; before, all heads of layer 0"
+MULTIGRAM = "Only multigram heads of layer 0 count. Before, all heads of layer 0 did."
 
 
 def _from_peak(run: Run, *types: str, layer: int | None = None) -> xr.DataArray:
@@ -62,9 +62,9 @@ def _from_peak(run: Run, *types: str, layer: int | None = None) -> xr.DataArray:
 
 
 @claim(
-    "Multigram heads' refined LLCs begin to fall after LM2 (here: the mean over those of layer 0)",
+    "Refined LLCs of multigram heads begin to fall after LM2 (here: the mean of those of layer 0)",
     source=f"{PAPER}, App. G",
-    label="fall of the multigram heads' mean rLLC, layer 0, from its peak to its least value after it",
+    label="fall of the mean rLLC of layer 0's multigram heads from its peak to its least value after it",
     at_least=0.05,
     reached=1500,
     correction=MULTIGRAM,
@@ -74,7 +74,7 @@ def multigrams_fall(run: Run) -> Number:
 
 
 @claim(
-    "The same, of every multigram head of layer 0 by itself, to the end of training",
+    "The refined LLC of every multigram head of layer 0 ends below its peak",
     source=f"{PAPER}, App. G",
     label="least fall of the rLLC of a multigram head of layer 0 from its peak to the end",
     at_least=0.05,

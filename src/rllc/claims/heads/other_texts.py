@@ -13,9 +13,9 @@ claim = partial(any_claim, where=several_layers, family="other texts (C.1)")
 
 
 @claim(
-    "On texts that are no programs the LLC is a shifted copy of that on the training text",
+    "On texts that are not programs, the LLC is a shifted copy of that on the training text",
     source=f"{PAPER}, C.1",
-    label="smallest correlation of the LLC on a text that is no program with that on the training text",
+    label="smallest correlation of the LLC on a text that is not a program with that on the training text",
     at_least=0.9,
 )
 def shifted_copies(run: Run) -> Number:
@@ -23,9 +23,10 @@ def shifted_copies(run: Run) -> Number:
 
 
 @claim(
-    "On programming languages it is less so",
+    "On programming languages, the LLC is less similar to that on the training text",
     source=f"{PAPER}, C.1",
-    label="mean of such correlations less that of programming languages",
+    label="mean correlation of the LLC with that on the training text: other texts less programming "
+    "languages",
     at_least=0,
 )
 def code_is_exception(run: Run) -> Number:
@@ -33,7 +34,7 @@ def code_is_exception(run: Run) -> Number:
 
 
 @claim(
-    "On scientific texts the fall in LM3 is deeper",
+    "On scientific texts, the LLC's fall in LM3 is deeper",
     source=f"{PAPER}, C.1",
     label="fall of the LLC in LM3 on scientific texts less that on the training text",
     at_least=0,

@@ -35,7 +35,7 @@ def induction_up_on_code(run: Run) -> Number:
 
 
 @claim(
-    "The same, against English",
+    "Induction heads have a larger refined LLC on code than on English",
     source=f"{PAPER}, 4.2, Fig. 3; English is ours",
     label="log2 of the induction heads' rLLC on code over that on English, at the end",
     unit="octaves",
@@ -57,7 +57,7 @@ def multigrams_down_on_code(run: Run) -> Number:
 
 
 @claim(
-    "The same, against English",
+    "Multigram heads have a smaller refined LLC on code than on English",
     source=f"{PAPER}, 4.2, Fig. 3; English is ours",
     label="log2 of the multigram heads' rLLC on code over that on English, at the end",
     unit="octaves",
@@ -68,9 +68,10 @@ def multigrams_down_on_code_english(run: Run) -> Number:
 
 
 @claim(
-    "Code raises induction heads more than multigram heads, against the pretraining distribution",
+    "Relative to the pretraining distribution, code raises refined LLCs of induction heads "
+    "more than those of multigram heads",
     source=f"{PAPER}, 4.2",
-    label="the induction heads' log2 ratio of code to the training text less the multigram heads'",
+    label="log2 ratio of rLLCs on code to those on the training text, induction less multigram heads",
     unit="octaves",
     at_least=0,
 )
@@ -79,9 +80,9 @@ def induction_gap(run: Run) -> Number:
 
 
 @claim(
-    "The same, against English",
+    "Relative to English, code raises refined LLCs of induction heads more than those of multigram heads",
     source=f"{PAPER}, 4.2; English is ours",
-    label="the induction heads' log2 ratio of code to English less the multigram heads'",
+    label="log2 ratio of rLLCs on code to those on English, induction less multigram heads",
     unit="octaves",
     at_least=0,
 )
@@ -96,9 +97,9 @@ def _apart(run: Run, text: str) -> xr.DataArray:
 
 
 @claim(
-    "Two induction heads end nearly level on the pretraining distribution",
+    "Two induction heads end at nearly the same refined LLC on the pretraining distribution",
     source=f"{PAPER}, 4.2",
-    label="range of the induction heads' rLLCs over their mean, on the training text, at the end",
+    label="range of the induction heads' rLLCs divided by their mean, on the training text, at the end",
     at_most=0.1,
 )
 def induction_equal_on_pile(run: Run) -> Number:
@@ -106,10 +107,10 @@ def induction_equal_on_pile(run: Run) -> Number:
 
 
 @claim(
-    "Code pulls them apart",
+    "Code separates the refined LLCs of two induction heads",
     source=f"{PAPER}, 4.2",
-    label="range of the induction heads' rLLCs over their mean, on code over that on the training text, "
-    "at the end",
+    label="range of the induction heads' rLLCs divided by their mean: on code divided by that on "
+    "the training text, at the end",
     at_least=2,
 )
 def induction_apart_on_code(run: Run) -> Number:
@@ -117,7 +118,8 @@ def induction_apart_on_code(run: Run) -> Number:
 
 
 @claim(
-    "Of two induction heads, the one larger on code acts on punctuation and the like",
+    "Of two induction heads, the one with the larger refined LLC on code acts on punctuation "
+    "and similar tokens",
     source=f"{PAPER}, 4.2, fig 4",
     label="induction tokens without a letter, head larger on code less the other",
     at_least=0,

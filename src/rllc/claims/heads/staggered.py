@@ -23,7 +23,7 @@ def _of_staggered(run: Run, name: str) -> Number:
 @claim(
     "Induction heads form at different times",
     source=f"{PAPER}, B.2.2",
-    label="log2 of the latest over the earliest peak of induction heads' rLLCs on code",
+    label="log2 of the latest peak step divided by the earliest, of induction heads' rLLCs on code",
     unit="octaves",
     at_least=0.2,
 )
@@ -32,7 +32,7 @@ def staggered(run: Run) -> Number:
 
 
 @claim(
-    "Refined LLC and in-context learning under ablation give the same order",
+    "Peaks of refined LLCs and falls of the in-context learning score under ablation have the same order",
     source=f"{PAPER}, B.2.2, fig 10",
     label="whether the peaks have the order of the falls of the in-context learning score",
     at_least=1,
@@ -42,9 +42,10 @@ def staggered_same_order(run: Run) -> Number:
 
 
 @claim(
-    "Without the others, in-context learning stops falling where a head's refined LLC peaks",
+    "With all other induction heads removed, the in-context learning score stops falling "
+    "where a head's refined LLC peaks",
     source=f"{PAPER}, B.2.2",
-    label="largest |log2| of the step of 90 % of a head's fall of the score over that of its peak",
+    label="|log2| of the step at 90 % of the score's fall divided by the step of the head's peak, largest",
     unit="octaves",
     at_most=0.5,
 )
@@ -53,9 +54,9 @@ def drop_at_peak(run: Run) -> Number:
 
 
 @claim(
-    "The joint refined LLC peaks where plain in-context learning stops falling",
+    "The joint refined LLC of induction heads peaks where the plain in-context learning score stops falling",
     source=f"{PAPER}, fig 10",
-    label="|log2| of the step of 90 % of the plain score's fall over that of the joint peak",
+    label="|log2| of the step at 90 % of the plain score's fall divided by the step of the joint peak",
     unit="octaves",
     at_most=0.5,
 )
@@ -64,9 +65,9 @@ def joint_peak_at_drop_end(run: Run) -> Number:
 
 
 @claim(
-    "Without any induction head little in-context learning remains",
+    "Without any induction head, little in-context learning remains",
     source="ours, a check",
-    label="in-context learning score without induction heads over the plain one, at the end",
+    label="in-context learning score without induction heads divided by the plain score, at the end",
     at_most=0.2,
 )
 def icl_needs_both(run: Run) -> Number:

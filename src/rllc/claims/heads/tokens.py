@@ -16,7 +16,7 @@ from rllc.claims.run import Run
 ORDER = 4  # place of these claims among those of the work
 
 claim = partial(any_claim, where=several_layers, family="tokens in context (App. B)")
-BINOMIAL = "its error is that of a binomial of the head's tokens; before, the share was taken as exact"
+BINOMIAL = "The error is binomial, over the head's tokens. Before, the share was taken as exact."
 
 
 def _share(run: Run, name: str, heads: int = 1, difference: bool = False) -> Number:
@@ -34,9 +34,9 @@ def _share(run: Run, name: str, heads: int = 1, difference: bool = False) -> Num
 
 
 @claim(
-    "Heads that scores call induction or previous-token have induction as largest pattern",
+    "In heads typed as induction or previous-token, induction is the commonest pattern",
     source=f"{PAPER}, B.2.2",
-    label="share of induction and previous-token heads with most induction among their tokens",
+    label="share of induction and previous-token heads whose commonest pattern is induction",
     at_least=1,
 )
 def types_by_tokens(run: Run) -> Number:
@@ -44,9 +44,9 @@ def types_by_tokens(run: Run) -> Number:
 
 
 @claim(
-    "One head of layer 1 is all but only about brackets (theirs 98 %)",
+    "The tokens in context of one head of layer 1 are almost all brackets (paper: 98 %)",
     source=f"{PAPER}, B.3.2",
-    label="largest share of brackets of a head of layer 1",
+    label="largest share of brackets in the tokens of a head of layer 1",
     at_least=0.9,
     correction=BINOMIAL,
     shuffle=False,
@@ -56,9 +56,9 @@ def dyck_pure(run: Run) -> Number:
 
 
 @claim(
-    "Several heads are bracket heads by plurality (theirs three)",
+    "Several heads are bracket heads by plurality (paper: three)",
     source=f"{PAPER}, B.3.2",
-    label="bracket heads by plurality",
+    label="number of bracket heads by plurality",
     unit="heads",
     at_least=2,
     shuffle=False,
@@ -68,9 +68,9 @@ def dyck_three(run: Run) -> Number:
 
 
 @claim(
-    "One of them is in layer 0",
+    "One of the bracket heads is in layer 0",
     source=f"{PAPER}, B.3.2",
-    label="bracket heads of layer 0",
+    label="number of bracket heads in layer 0",
     unit="heads",
     at_least=1,
     shuffle=False,
@@ -80,9 +80,9 @@ def dyck_three_layer0(run: Run) -> Number:
 
 
 @claim(
-    "Bracket heads of layer 1 attend to the opener",
+    "Bracket heads of layer 1 attend to the opening bracket",
     source=f"{PAPER}, B.3.2",
-    label="share of brackets at whose opener bracket heads of layer 1 look",
+    label="share of brackets at which bracket heads of layer 1 attend to the opener",
     at_least=0.5,
     shuffle=False,
 )
@@ -91,7 +91,7 @@ def dyck_attends_opener(run: Run) -> Number:
 
 
 @claim(
-    "The bracket head of layer 0 attends more diffusely",
+    "The bracket head of layer 0 attends more diffusely than those of layer 1",
     source=f"{PAPER}, B.3.2",
     label="largest attention weight of bracket heads, layer 0 less layer 1",
     at_most=0,
@@ -102,9 +102,9 @@ def dyck0_diffuse(run: Run) -> Number:
 
 
 @claim(
-    "One head is mainly about skip n-grams (theirs 43.6 %)",
+    "One head is mainly about skip n-grams (paper: 43.6 %)",
     source=f"{PAPER}, B.4.2",
-    label="largest share of skip n-grams of a head",
+    label="largest share of skip n-grams in the tokens of a head",
     at_least=0.4,
     correction=BINOMIAL,
     shuffle=False,
@@ -114,9 +114,9 @@ def skip_head(run: Run) -> Number:
 
 
 @claim(
-    "Dyck heads have fewest n-grams, skip n-gram heads more, the rest most",
+    "Bracket heads have fewest n-grams, skip n-gram heads more, the others most",
     source=f"{PAPER}, B.5.2",
-    label="Kendall's tau of n-grams with the order Dyck, skip n-gram, n-gram heads",
+    label="Kendall's tau of the share of n-grams with the order bracket, skip n-gram, n-gram heads",
     at_least=0.5,
     shuffle=False,
 )
@@ -125,7 +125,7 @@ def ngram_order(run: Run) -> Number:
 
 
 @claim(
-    "Almost all tokens in context are explained at the end (theirs partly by hand)",
+    "Four patterns explain almost all tokens in context at the end (paper: partly by hand)",
     source=f"{PAPER}, B.1",
     label="smallest share of a head's tokens that four patterns explain",
     at_least=0.9,
@@ -148,7 +148,7 @@ def start_as_ngram(run: Run) -> Number:
 
 
 @claim(
-    "The bracket head of layer 0 was none earlier",
+    "The bracket head of layer 0 was not a bracket head earlier",
     source=f"{PAPER}, 4.3, B.6",
     label="share of brackets of layer 0's bracket head, end less first step",
     at_least=0.1,
@@ -160,9 +160,9 @@ def dyck_late(run: Run) -> Number:
 
 
 @claim(
-    "The largest pattern of every head exceeds chance",
+    "The commonest pattern of every head is more frequent than at random positions",
     source="ours",
-    label="smallest ratio of a head's largest share to that by chance",
+    label="smallest ratio of a head's largest share to that at random positions",
     at_least=2,
     shuffle=False,
 )

@@ -18,7 +18,7 @@ claim = partial(any_claim, where=several_layers, family="rLLC by type (4.1)")
 
 
 @claim(
-    "Heads of one type also end at like refined LLCs",
+    "Heads of one type end at similar refined LLCs",
     source=f"{PAPER}, 4.1",
     label="share of the spread of rLLCs within layers that is between types of heads, at the end",
     at_least=0.5,
@@ -28,9 +28,10 @@ def types_level(run: Run) -> Number:
 
 
 @claim(
-    "The same, likelihood",
+    "Heads of one type end at similar refined LLCs, at the second sampler setting",
     source=f"{PAPER}, 4.1; the setting is ours",
-    label="share of the spread of rLLCs within layers that is between types, at the setting with likelihood",
+    label="share of the spread of rLLCs within layers that is between types of heads, at the second "
+    "sampler setting",
     at_least=0.5,
 )
 def types_level_likelihood(run: Run) -> Number:
@@ -48,11 +49,11 @@ def _with_tokens(run: Run, heads: list[str]) -> xr.DataArray:
     return run.curve("rllc.rllc", heads=heads, distribution=run.text, to_step=step).isel(step=-1, drop=True)
 
 
-DRAWN_ANEW = "its error is by redraws of the rLLCs; before, it was taken as exact"
+DRAWN_ANEW = "The error comes from redraws of the rLLCs. Before, the value was taken as exact."
 
 
 @claim(
-    "Heads with a simple algorithm end low: induction",
+    "Heads with a simple algorithm end low: induction heads end below n-gram and skip n-gram heads",
     source=f"{PAPER}, 4.1, fig 1",
     label="rLLC of induction less n-gram and skip n-gram heads of layer 1",
     at_most=0,
@@ -70,7 +71,7 @@ def simple_is_low_induction(run: Run) -> Number:
 
 
 @claim(
-    "Heads with a simple algorithm end low: brackets",
+    "Heads with a simple algorithm end low: the bracket head ends below other multigram heads",
     source=f"{PAPER}, fig 1",
     label="rLLC of the bracket head less other multigram heads of layer 1",
     at_most=0,
@@ -109,13 +110,16 @@ def _multigram_correlation(run: Run, layer: int | None) -> Number:
     return xr.DataArray(made, dims=[dim for dim in levels[0].dims if dim != "head"])
 
 
-POOLED = "its error is by redraws of the rLLCs; before, it was taken as exact, and .486 did not reach .5"
+POOLED = (
+    "The error comes from redraws of the rLLCs. Before, the value was taken as exact, and 0.486 did not "
+    "reach 0.5."
+)
 
 
 @claim(
-    "Multigram heads of layer 1 that memorise more have a larger refined LLC",
+    "Multigram heads of layer 1 that memorise more have larger refined LLCs",
     source=f"{PAPER}, figs 1, 11",
-    label="rank correlation of rLLC and multigrams, layer 1",
+    label="rank correlation of rLLC and number of multigrams, multigram heads of layer 1",
     at_least=0.5,
     correction=POOLED,
     shuffle=False,  # of one number of all seeds; multigram_correlation_p is what chance gives
@@ -125,9 +129,9 @@ def multigram_correlation(run: Run) -> Number:
 
 
 @claim(
-    "Few orders of these heads would do as well",
+    "Few permutations of layer 1's multigram heads give so large a correlation with memorisation",
     source=f"{PAPER}, figs 1, 11",
-    label="share of orders of the multigram heads of layer 1 with at least that correlation",
+    label="share of permutations of the multigram heads of layer 1 with at least that correlation",
     at_most=0.05,
     shuffle=False,  # of one number of all seeds; multigram_correlation_p is what chance gives
 )
@@ -136,9 +140,9 @@ def multigram_correlation_p(run: Run) -> Number:
 
 
 @claim(
-    "The same over both layers",
+    "Multigram heads that memorise more have larger refined LLCs, both layers together",
     source=f"{PAPER}, fig 11",
-    label="rank correlation of rLLC and multigrams, both layers",
+    label="rank correlation of rLLC and number of multigrams, multigram heads of both layers",
     at_least=0.5,
     correction=POOLED,
     shuffle=False,  # of one number of all seeds; multigram_correlation_p is what chance gives

@@ -11,9 +11,9 @@ ORDER = 6  # place of these claims among those of the work
 
 
 @claim(
-    "The attention of two or more heads gets hard and constant",
+    "The attention of two or more heads becomes hard and constant",
     source=f"{PAPER}, App. C.4.5",
-    label="heads and kinds of query with hard, constant attention",
+    label="number of (head, kind of query) pairs with hard, constant attention",
     unit="patterns",
     experiment="regression",
     at_least=2,
@@ -24,7 +24,7 @@ def heads_hard(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "Hard attention is attention that does not vary",
+    "Attention that is hard does not vary between sequences",
     source=f"{PAPER}, App. C.4.5",
     label="rank correlation of attention's entropy and variability at the end",
     experiment="regression",

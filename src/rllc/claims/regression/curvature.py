@@ -35,7 +35,7 @@ def curv_trace(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "So does its largest eigenvalue",
+    "The Hessian's largest eigenvalue rises with the LLC up to about 20k",
     source=f"{PAPER}, App. C.2.2",
     label="step of the largest eigenvalue's maximum",
     unit="steps",
@@ -67,7 +67,7 @@ def curv_turn(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "So does the Hessian's trace",
+    "The Hessian's trace rises again from about 120k",
     source=f"{PAPER}, App. C.2.2",
     label="step from which the Hessian's trace rises again",
     unit="steps",
@@ -85,7 +85,7 @@ def curv_turn_trace(run: Run) -> xr.DataArray:
 @claim(
     "The Hessian shows one of the four boundaries",
     source=f"{PAPER}, App. C.2.2",
-    label="of the published boundaries those that ln of the Hessian's trace has",
+    label="number of the published boundaries that ln of the Hessian's trace has",
     unit="boundaries",
     experiment="regression",
     at_most=1,

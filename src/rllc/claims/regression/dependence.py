@@ -26,7 +26,7 @@ def _largest_change(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
 
 
 @claim(
-    "LLCs by the likelihood of one prediction per sequence order checkpoints as those by the loss",
+    "LLCs by the likelihood of one prediction per sequence order checkpoints as LLCs by the loss do",
     source=f"{PAPER}, App. A.4, Fig. A.1",
     label="rank correlation of the LLC by the loss and by the likelihood",
     experiment="regression",
@@ -38,7 +38,7 @@ def likelihood_same(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "From some number of sequences on the LLC stays as it is",
+    "Above some number of sequences, the LLC does not change",
     source=f"{PAPER}, Fig. D.3",
     label="largest change of the LLC from a quarter of the contexts to all",
     experiment="regression",
@@ -52,7 +52,7 @@ def data_size(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "The size of minibatches does next to nothing to it",
+    "The size of minibatches hardly changes the LLC",
     source=f"{PAPER}, Fig. D.4",
     label="largest change of the LLC from the smallest batches to the largest",
     experiment="regression",
@@ -69,9 +69,10 @@ def batch_size(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "The same noise at all checkpoints smooths the curve and does no more",
+    "The same noise at all checkpoints only smooths the curve",
     source=f"{PAPER}, Fig. D.5",
-    label="mean difference of the LLC with the same noise at all checkpoints and with fresh one, in errors",
+    label="mean difference of the LLC with the same noise at all checkpoints and with fresh noise, "
+    "in standard errors",
     unit="standard errors",
     experiment="regression",
     at_most=2,

@@ -16,9 +16,9 @@ def _far_score_kept(run: Run, changed: str, scale: float) -> xr.DataArray:
 
 
 @claim(
-    "From the third stage on inputs × 10 are predicted worse",
+    "From the third stage on, inputs × 10 are predicted worse",
     source=f"{PAPER}, Sec. 6.3, App. C.3.3",
-    label="ICL score of inputs × 10 at the end over its best",
+    label="ICL score of inputs × 10 at the end divided by its best",
     experiment="regression",
     at_most=0.7,
     reached=END,
@@ -30,9 +30,9 @@ def ood_falls_10(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "So are inputs × 5",
+    "From the third stage on, inputs × 5 are predicted worse",
     source=f"{PAPER}, Sec. 6.3, App. C.3.3",
-    label="ICL score of inputs × 5 at the end over its best",
+    label="ICL score of inputs × 5 at the end divided by its best",
     experiment="regression",
     at_most=0.7,
     reached=END,
@@ -44,9 +44,9 @@ def ood_falls_5(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "So are inputs × 3",
+    "From the third stage on, inputs × 3 are predicted worse",
     source=f"{PAPER}, Sec. 6.3, App. C.3.3",
-    label="ICL score of inputs × 3 at the end over its best",
+    label="ICL score of inputs × 3 at the end divided by its best",
     experiment="regression",
     at_most=0.7,
     reached=END,
@@ -58,9 +58,9 @@ def ood_falls_3(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "Tasks × 10 are predicted ever better",
+    "Tasks × 10 are predicted better and better",
     source=f"{PAPER}, App. C.3.3",
-    label="ICL score of tasks × 10 at the end over its best",
+    label="ICL score of tasks × 10 at the end divided by its best",
     experiment="regression",
     at_least=0.9,
     reached=END,

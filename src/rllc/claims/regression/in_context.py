@@ -26,7 +26,7 @@ def icl_emerges(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "Early in the second stage predictions late in a sequence first get worse",
+    "Early in the second stage, predictions late in a sequence first get worse",
     source=f"{PAPER}, App. C.3.2",
     label="rise of the late ICL score in the second stage above its value where the stage begins",
     unit="squared error",
@@ -41,7 +41,7 @@ def icl_late_worse(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "Late in a sequence the score stays as it is from 23k on",
+    "Late in a sequence, the score does not change from 23k on",
     source=f"{PAPER}, App. C.3.2",
     label="change of the late ICL score from step 23,000 on",
     unit="squared error",
@@ -56,7 +56,7 @@ def icl48_stops(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "Early in it the score goes on falling",
+    "Early in a sequence, the score goes on falling after 23k",
     source=f"{PAPER}, App. C.3.2",
     label="change of the early ICL score from step 23,000 on",
     unit="squared error",

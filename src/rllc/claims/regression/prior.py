@@ -11,7 +11,7 @@ ORDER = 2  # place of these claims among those of the work
 
 
 @claim(
-    "The mean squared prediction is least slightly after the first stage's end, 1,000",
+    "The mean squared prediction is lowest just after the end of the first stage, step 1,000",
     source=f"{PAPER}, Sec. 6.1",
     label="step of the least mean squared prediction",
     unit="steps",
@@ -27,7 +27,7 @@ def prior_min(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "There it is below the noise variance, 0.125",
+    "The lowest mean squared prediction is below the noise variance, 0.125",
     source=f"{PAPER}, Sec. 6.1",
     label="least mean squared prediction",
     unit="squared error",
@@ -74,7 +74,7 @@ PRIOR_CORRECTION = (
 
 
 @claim(
-    "One task: predictions come nearer to the mean task's than to 0",
+    "With one task, predictions come nearer to the mean task's than to 0",
     source=f"{PAPER}, App. C.3.1",
     name="prior_universal_1",
     experiment="regression_1",
@@ -82,7 +82,7 @@ PRIOR_CORRECTION = (
     correction=PRIOR_CORRECTION,
 )
 @claim(
-    "4 tasks: so they do",
+    "With 4 tasks, predictions come nearer to the mean task's than to 0",
     source=f"{PAPER}, App. C.3.1",
     name="prior_universal_4",
     experiment="regression_4",
@@ -90,7 +90,7 @@ PRIOR_CORRECTION = (
     correction=PRIOR_CORRECTION,
 )
 @claim(
-    "16 tasks: so they do",
+    "With 16 tasks, predictions come nearer to the mean task's than to 0",
     source=f"{PAPER}, App. C.3.1",
     name="prior_universal_16",
     experiment="regression_16",
@@ -98,7 +98,7 @@ PRIOR_CORRECTION = (
     correction=PRIOR_CORRECTION,
 )
 @claim(
-    "256 tasks: so they do",
+    "With 256 tasks, predictions come nearer to the mean task's than to 0",
     source=f"{PAPER}, App. C.3.1",
     name="prior_universal_256",
     experiment="regression_256",
@@ -106,7 +106,7 @@ PRIOR_CORRECTION = (
     correction=PRIOR_CORRECTION,
 )
 @claim(
-    "65,536 tasks: so they do",
+    "With 65,536 tasks, predictions come nearer to the mean task's than to 0",
     source=f"{PAPER}, App. C.3.1",
     name="prior_universal_65536",
     label="least distance from the mean task's prediction over that from 0",

@@ -33,7 +33,7 @@ def lr_stages(run: Run) -> xr.DataArray:
 @claim(
     "The boundaries are at 1k, 40k, 126k and 320k, within a factor of 1.4",
     source=f"{PAPER}, Sec. 6",
-    label="of the published boundaries 1k, 40k, 126k, 320k those that are there",
+    label="number of the published boundaries 1k, 40k, 126k and 320k that are found",
     unit="boundaries",
     experiment="regression",
     at_least=4,
@@ -46,7 +46,7 @@ def lr_boundaries(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "The published rule finds the four boundaries without judgement",
+    "The published rule finds the four boundaries without human choice",
     source=f"{PAPER}, App. A.5",
     label="plateaus by the published rule from step 900 on",
     unit="plateaus",
@@ -87,7 +87,7 @@ def lr_seed_sd(run: Run) -> xr.DataArray:
     experiment="regression",
     at_least=-0.95,
     at_most=0.95,
-    published="-0.99999: fails, as in every seed",
+    published="-0.99999: fails, as in all five seeds",
 )
 def llc_not_loss_early(run: Run) -> xr.DataArray:
     """Return the correlation of the LLC with the loss while the LLC rises to its peak."""

@@ -31,7 +31,7 @@ def embed_collapse(run: Run) -> xr.DataArray:
 @claim(
     "From 40k on the least direction of the token embedding loses half of its share",
     source=f"{PAPER}, App. C.4.1",
-    label="smallest share of W_E at the end over that at step 40,000",
+    label="smallest share of W_E at the end divided by that at step 40,000",
     experiment="regression",
     at_most=0.6,
     reached=END,
@@ -43,13 +43,13 @@ def embed_halves(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "At 1k it has 3 % already",
+    "At step 1,000, the least direction of the token embedding already has 3 % of its variance",
     source=f"{PAPER}, Fig. C.5",
     label="smallest share of W_E at step 1,000",
     experiment="regression",
     at_most=0.05,
     reached=END,
-    published="0.134: fails, as the text of the paper does say",
+    published="0.134: fails; the paper's text agrees with this number",
 )
 def embed_start(run: Run) -> xr.DataArray:
     """Return the smallest share of W_E at step 1,000."""
@@ -59,7 +59,7 @@ def embed_start(run: Run) -> xr.DataArray:
 @claim(
     "W_pos collapses to few directions",
     source=f"{PAPER}, App. C.4.2",
-    label="three largest shares of W_pos at the end over those at the start",
+    label="three largest shares of W_pos at the end divided by those at the start",
     experiment="regression",
     at_least=1.5,
     published="2.07: 0.35 to 0.72",
@@ -72,12 +72,12 @@ def pos_collapse(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "The token embedding turns to the directions of W_pos",
+    "The token embedding turns towards the directions of W_pos",
     source=f"{PAPER}, App. C.4.2",
     label="change of the share of W_E within four directions of W_pos",
     experiment="regression",
     at_least=0.1,
-    published="not known: their cosines are of a rotation",
+    published="not known: their cosines use a rotation, not a projection",
 )
 def align(run: Run) -> xr.DataArray:
     """Return the change from start to end of the share of W_E within four directions of W_pos."""
@@ -103,7 +103,7 @@ def ln_collapse(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "Then a part of the first attention's layer norm",
+    "Then a part of the weights of the first attention's layer norm goes to zero",
     source=f"{PAPER}, Sec. 6.3, App. C.4.4",
     label="share of the first layer norm's weights below 0.1 at the end",
     experiment="regression",
@@ -115,7 +115,7 @@ def ln_spreads(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "A smaller part than of the last layer norm",
+    "Fewer weights of the first attention's layer norm go to zero than of the last layer norm",
     source=f"{PAPER}, Sec. 6.3, App. C.4.4",
     label="share of the first layer norm's weights below 0.1 at the end, less that of the last layer norm",
     experiment="regression",
@@ -127,7 +127,7 @@ def ln_less(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "All layer norms collapse but that of the second MLP",
+    "All layer norms collapse except that of the second MLP (its mean weight)",
     source=f"{PAPER}, App. C.4.4",
     label="mean weight of the layer norm before the second MLP at the end",
     experiment="regression",

@@ -16,14 +16,14 @@ def _accuracy(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "One head sorts all but perfectly by step 200 (the post: 100 % at about step 100)",
+    "One head sorts almost perfectly by step 200 (the post: 100 % at about step 100)",
     source="post, 1-Head Model",
     name="accuracy_1head",
     at_least=0.99,
     experiment="sort_1head",
 )
 @claim(
-    "Two heads sort all but perfectly by step 200",
+    "Two heads sort almost perfectly by step 200",
     source="post, figure of the 2-Head Model",
     name="accuracy_2heads",
     label="token accuracy at step 200",
@@ -36,7 +36,7 @@ def accuracy_by_200(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "Without layer norm about 90 % accuracy at step 60,000",
+    "Without layer norm, the accuracy is about 90 % at step 60,000",
     source="post, Removing Layer Norm",
     name="accuracy_noLN",
     label="token accuracy at step 60,000",
@@ -51,7 +51,7 @@ def accuracy_at_60k(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "Without both the model sorts with 100 % accuracy",
+    "Without layer norm and weight decay, the model sorts with 100 % accuracy",
     source="post, Removing both",
     name="accuracy_noLN_noWD",
     at_least=0.99,

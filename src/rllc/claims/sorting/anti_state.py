@@ -11,7 +11,7 @@ ORDER = 6  # place of these claims among those of the work
 
 @claim(
     "Heads that divide the vocabulary are not each other's negative",
-    source="ours: a check that the statistic tells the two apart",
+    source="ours: a check that the statistic can be low",
     name="anti_state_baseline",
     at_most=0.5,
     experiment="sort_2head_baseline",
@@ -26,7 +26,7 @@ ORDER = 6  # place of these claims among those of the work
     reached=4_000,
 )
 @claim(
-    "With three heads one becomes minus the sum of the others",
+    "With three heads, one becomes the negative sum of the others",
     source="post, Adding More Heads",
     name="anti_state_3heads",
     at_least=0.5,
@@ -34,7 +34,7 @@ ORDER = 6  # place of these claims among those of the work
     reached=4_000,
 )
 @claim(
-    "With four heads one becomes minus the sum of the others (the post: around step 5,000)",
+    "With four heads, one becomes the negative sum of the others (the post: around step 5,000)",
     source="post, Adding More Heads",
     name="anti_state_4heads",
     label="largest anti-state correlation of a head at the end",

@@ -10,8 +10,8 @@ from rllc.claims.sorting.curves import COMMON, common_end, llc_curve
 ORDER = 2  # place of these claims among those of the work
 
 NOISY = (
-    "It was read on clean lists; now on perturbed ones where the LLC is measured on them, because the post "
-    "takes clean lists for the accuracy alone."
+    "It was read on clean lists. Now it is read on perturbed lists if the LLC is measured on them, because "
+    "the post takes clean lists for the accuracy alone."
 )
 
 
@@ -43,7 +43,7 @@ NOISY = (
     reached=60_000,
 )
 @claim(
-    "Without both the LLC peaks shortly before step 400",
+    "Without layer norm and weight decay, the LLC peaks shortly before step 400",
     source="post, Removing both",
     name="peak_noLN_noWD",
     at_least=200,
@@ -144,7 +144,7 @@ def llc_fall_common(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "Without both the LLC falls until step 10,000",
+    "Without layer norm and weight decay, the LLC falls until step 10,000",
     source="post, Removing both",
     name="fall_noLN_noWD",
     label="fall of the LLC from its peak to its least value after it",

@@ -11,10 +11,10 @@ ORDER = 4  # place of these claims among those of the work
 
 
 @claim(
-    "The overlap of the heads is largest where the LLC is, within a factor of 1.4 in steps",
+    "The overlap of the heads is largest where the LLC is largest, within a factor of 1.4 in steps",
     source="post, 2-Head Model",
     name="overlap_at_peak",
-    label="log2 of the step of the LLC's peak over that of the overlap's",
+    label="log2 of the step of the LLC's peak divided by that of the overlap's",
     unit="octaves",
     at_least=-0.5,
     at_most=0.5,
@@ -53,7 +53,7 @@ def overlap_fall(run: Run) -> xr.DataArray:
     correction=MOVED,
 )
 @claim(
-    "Without both the overlap of the heads is larger than in the baseline",
+    "Without layer norm and weight decay, the overlap of the heads is larger than in the baseline",
     source="post, Removing both",
     name="overlap_noLN_noWD",
     label=f"head overlap at {COMMON}",
@@ -84,7 +84,7 @@ def final_regions(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "The same, with single tokens counted as regions",
+    "Two heads divide the vocabulary into a few contiguous regions, single tokens counted as regions",
     source="post, 2-Head Model",
     name="regions_raw_2heads",
     label="vocabulary regions at the end, single tokens counted",

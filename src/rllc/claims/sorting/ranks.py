@@ -50,7 +50,7 @@ def rank_fall(run: Run) -> xr.DataArray:
     "Without layer norm and weight decay the sum of ranks stays constant",
     source="post, Removing both",
     name="rank_noLN_noWD",
-    label="range of the rank sum over its mean",
+    label="range of the rank sum divided by its mean",
     at_most=0.05,
     experiment="sort_2head_noLN_noWD",
 )

@@ -35,7 +35,7 @@ def symmetry_growth(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "With two heads the symmetry comes to about 1.75, within a fifth",
+    "With two heads, the symmetry reaches about 1.75, within a fifth",
     source="post, Removing Weight Decay",
     name="symmetry_level_2heads",
     label="largest translational symmetry",
@@ -61,7 +61,7 @@ def symmetry_peak(run: Run) -> xr.DataArray:
     correction=MOVED,
 )
 @claim(
-    "Without both the symmetry is lower than without weight decay alone",
+    "Without layer norm and weight decay, the symmetry is lower than without weight decay alone",
     source="post, Removing both",
     name="symmetry_noLN_noWD",
     label=f"translational symmetry at {COMMON}",

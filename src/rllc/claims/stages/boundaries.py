@@ -47,7 +47,7 @@ def _boundaries(run: Run, kind: str = ANY, *, ending: str = "", from_step: float
     unit="boundaries",
     at_least=3,
     where=two_layers,
-    published="not public but for one: 5",
+    published="5 (one seed is public)",
 )
 def stages(run: Run) -> xr.DataArray:
     """Return the number of stage boundaries of the LLC, possible and determined."""
@@ -58,7 +58,7 @@ def stages(run: Run) -> xr.DataArray:
     "The boundaries are at 900, 6.5k, 8.5k and 17k, within a factor of 1.25",
     source="§5",
     name="lm_boundaries",
-    label="of the published boundaries 900, 6.5k, 8.5k, 17k those that are there",
+    label="number of the published boundaries 900, 6.5k, 8.5k and 17k that are found",
     unit="boundaries",
     at_least=4,
     where=two_layers,
@@ -71,7 +71,7 @@ def published_boundaries(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "In some seeds (theirs: three of five) LM5 divides once more",
+    "In some seeds (paper: three of five), LM5 is divided once more",
     source="B.1",
     name="lm5_split",
     label="stage boundaries of the LLC after step 21,250",
@@ -79,7 +79,7 @@ def published_boundaries(run: Run) -> xr.DataArray:
     at_least=1,
     where=two_layers,
     reached=END,
-    published="not public but for one: 1",
+    published="1 (one seed is public)",
 )
 def late_boundaries(run: Run) -> xr.DataArray:
     """Return the number of stage boundaries later than any that could be the end of LM4."""
@@ -95,7 +95,7 @@ def late_boundaries(run: Run) -> xr.DataArray:
     at_least=1,
     at_most=1,
     where=two_layers,
-    published="not public but for one: 1",
+    published="1 (one seed is public)",
 )
 def troughs(run: Run) -> xr.DataArray:
     """Return the number of boundaries at which the LLC has a trough."""
@@ -135,7 +135,7 @@ def stages_control(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "The published rule finds the four boundaries without judgement",
+    "The published rule finds the four boundaries without human choice",
     source="A.5",
     name="smooth_auto",
     label="plateaus of the LLC by the published rule",

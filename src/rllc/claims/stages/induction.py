@@ -35,7 +35,7 @@ def previous_token_lm3(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "By the end of LM3 they have half of their final score",
+    "By the end of LM3, previous-token heads have half of their final score",
     source="§5.3, one reading",
     name="prev_early",
     label="layer 0's largest previous-token score at step 8,500 over that at the end",
@@ -81,7 +81,7 @@ def icl_lm4(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "One layer learns nothing in context",
+    "A one-layer model learns nothing in context",
     source="implied in §5",
     name="one_layer_no_icl",
     label="in-context learning score at the end",

@@ -15,10 +15,10 @@ def _ngram_score(run: Run, n: int) -> xr.DataArray:
 
 
 @claim(
-    "The least bigram score is only 0.3 nats above the entropy",
+    "The least bigram score is only 0.3 nats above the bigrams' entropy",
     source="§5.1",
     name="bigram_excess",
-    label="least bigram score less its entropy",
+    label="least bigram score less the bigrams' entropy",
     unit="nats/token",
     at_most=0.35,
     where=two_layers,
@@ -30,7 +30,7 @@ def bigram_minimum_excess(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "Afterwards the predictions leave the bigrams",
+    "After the least bigram score, the predictions move away from bigrams",
     source="Fig. 4a",
     name="bigram_departs",
     label="rise of the bigram score from its least value",

@@ -30,8 +30,8 @@ def bigram_after_boundary(run: Run) -> xr.DataArray:
     "Bigrams, n-grams, previous tokens and induction come in this order",
     source="§5",
     name="order",
-    label="whether the least bigram score, half of the rise of 3-grams, of the previous-token and of the "
-    "prefix-matching score come in this order",
+    label="whether these come in this order: the least bigram score; half of the rise of the 3-gram "
+    "score, the previous-token score, the prefix-matching score",
     at_least=1,
     where=two_layers,
     published="1: 700, 4.8k, 11.6k, 13.2k",

@@ -20,7 +20,7 @@ def _position_gain(run: Run) -> xr.DataArray:
     "W_pos does not matter before LM2",
     source="§5.2, B.4.1",
     name="pos_indistinguishable",
-    label="what zeros for W_pos cost at step 900",
+    label="rise of the loss with zeros for W_pos, at step 900",
     unit="nats/token",
     at_most=0.05,
     where=two_layers,
@@ -33,10 +33,10 @@ def positions_at_900(run: Run) -> xr.DataArray:
 
 
 @claim(
-    "By the end of LM2 it does",
+    "By the end of LM2, W_pos matters",
     source="Fig. 4a",
     name="pos_needed",
-    label="what zeros for W_pos cost at step 6,500",
+    label="rise of the loss with zeros for W_pos, at step 6,500",
     unit="nats/token",
     at_least=0.2,
     where=two_layers,
