@@ -7,7 +7,7 @@ from rllc.models.weights import Weights
 
 
 def as_hooked(weights: Weights, architecture: Architecture) -> HookedTransformer:
-    """The ``HookedTransformer`` with these weights: nothing is folded, drift_free or otherwise processed."""
+    """The ``HookedTransformer`` with these weights: nothing is folded, centred or otherwise processed."""
     a = architecture
     config = HookedTransformerConfig(
         n_layers=a.n_layers,

@@ -32,7 +32,7 @@ def head_labels(n_layers: int, n_heads: int) -> list[str]:
 
 def head_coords(labels: Sequence[str]) -> dict[str, tuple[str, np.ndarray]]:
     """Return the coordinates of the dim ``head``: label, layer, and index within the layer."""
-    layers, indices = zip(*(map(int, label.split(":")) for label in labels), strict=True)
+    layers, indices = np.array([label.split(":") for label in labels], dtype=np.int32).reshape(-1, 2).T
     return {
         "head": ("head", np.asarray(labels, dtype=object)),
         "layer": ("head", np.asarray(layers, dtype=np.int32)),

@@ -3,12 +3,13 @@
 from dataclasses import replace
 from math import prod
 
+import numpy as np
 import pytest
 import torch
 from hooked import as_hooked
 
 from rllc.models import one_layer, transformer
-from rllc.models.loss import next_token_loss
+from rllc.models.loss import next_token_loss, token_losses
 from rllc.models.transformer import Architecture, forward, shapes
 from rllc.tasks.batch import Batch
 
@@ -42,6 +43,35 @@ def test_the_epsilon_of_the_layer_norm_is_that_of_transformer_lens():
     architecture = replace(architecture, layer_norm_eps=0.5)
     expected = as_hooked(weights, architecture)(tokens)
     torch.testing.assert_close(forward(weights, tokens, architecture), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("positions", ["shortformer", "standard"])
+def test_model_without_layers_equals_transformer_lens_and_every_weight_has_a_gradient(positions):
+    architecture, weights, tokens = make(0, positions, True)
+    hooked = as_hooked(weights, architecture)
+    torch.testing.assert_close(forward(weights, tokens, architecture), hooked(tokens), rtol=1e-5, atol=1e-5)
+    assert ("pos_embed.W_pos" in weights) == (positions == "standard")
+    at = torch.tensor([0, 3, 11])
+    leaves = {name: w.clone().requires_grad_() for name, w in weights.items()}
+    loss = next_token_loss(architecture)(leaves, Batch(tokens, at, tokens[:, at + 1]))
+    assert all(bool(grad.any()) for grad in torch.autograd.grad(loss, list(leaves.values())))
+
+
+def test_model_without_layers_reaches_the_entropy_of_bigrams():
+    """One-hot embeddings and log probabilities as unembedding predict a Markov chain as well as it can be."""
+    vocabulary = 6
+    chain = np.random.default_rng(0).dirichlet(np.full(vocabulary, 0.5), size=vocabulary)
+    architecture = Architecture(0, 1, vocabulary, 1, 2, vocabulary, layer_norm=False)
+    weights = {
+        "embed.W_E": torch.eye(vocabulary, dtype=torch.float64),
+        "unembed.W_U": torch.from_numpy(np.log(chain)),
+        "unembed.b_U": torch.zeros(vocabulary, dtype=torch.float64),
+    }
+    assert {name: tuple(w.shape) for name, w in weights.items()} == shapes(architecture)
+    pairs = torch.cartesian_prod(torch.arange(vocabulary), torch.arange(vocabulary))
+    losses = token_losses(forward(weights, pairs, architecture)[:, 0], pairs[:, 1])
+    entropy = -(chain * np.log(chain)).sum(1).mean()
+    assert float((losses * torch.from_numpy(chain.ravel())).sum()) / vocabulary == pytest.approx(entropy)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

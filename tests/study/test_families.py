@@ -44,6 +44,24 @@ def test_what_a_family_lacks_is_said_in_words(config, monkeypatch):
     ]
 
 
+def test_model_without_layers_has_no_heads_and_says_so(config):
+    tokens = read(config).tokenizers["bpe"]
+    for positions in ("shortformer", "standard"):
+        config["experiments"]["language_1layer"]["model"] |= {"n_layers": 0, "positions": positions}
+        model = read(config).experiments["language_1layer"].model
+        family = family_of(model)
+        facts = {**model.model_dump(exclude={"family"}), **family.facts(model, tokens)}
+        shapes = function_at(family.model)(**facts).shapes()
+        assert family.weights(model, tokens) == sum(map(math.prod, shapes.values()))
+        assert family.heads(model) == 0
+        lacks = ("heads", "attention", "circuits")
+        assert missing_capabilities(model, lacks) == [
+            f"a model without layers {CAPABILITIES[each]}" for each in lacks
+        ]
+        assert missing_capabilities(model, ("positions", "tokens", "predictions", "import")) == []
+        assert "none" in family.check_component(model, "0:0")
+
+
 @pytest.mark.parametrize("name", sorted(FAMILIES))
 def test_families_ask_and_offer_what_there_is_a_word_for(name):
     assert FAMILIES[name].capabilities <= set(CAPABILITIES)

@@ -1,6 +1,8 @@
 """`config/paper.yaml` against what the papers print of their own model and heads."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,13 +13,83 @@ from rllc.models.attention_only import model
 from rllc.models.weights import weight_norm
 from rllc.study import defaults, parameters
 from rllc.study.reading import read
+from rllc.study.steps import steps
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+CHECKPOINTS = [0, 100, *range(200, 10_000, 200), *range(10_000, 20_001, 400), *range(21_000, 50_001, 1000)]
+SGLD = {
+    "step_size": 1e-3, "n_beta": 30, "localization": 200, "chains": 4, "draws": 200, "burn_in": 0, "batch_size": 32,
+    "init_batches": 16, "thinning": 1, "scored_positions": None, "seeded": True,
+}  # fmt: skip
+# Values of arXiv 2410.02984, App. B, D and F, of arXiv 2402.02364, App. D.1, and of their authors' public code.
+LANGUAGE: dict[str, Any] = {
+    "model": {
+        "n_layers": 2, "n_heads": 8, "d_model": 256, "d_head": 32, "n_ctx": 1024, "positions": "shortformer",
+        "layer_norm": True,
+    },
+    "training": {
+        "steps": 50_000, "batch_size": 100, "optimizer": "adamw", "learning_rate": 1e-3, "betas": [0.9, 0.999],
+        "eps": 1e-8, "weight_decay": 0.05, "schedule": "constant", "warmup": 0, "gradient_clip": 1.0,
+    },
+    "sampling": {"heads": SGLD, "full": SGLD, "other": SGLD},
+    "hessian": {"probes": 50, "batch_size": 100, "scored_positions": None},
+    "hessian_rank": {"contexts": 3, "probes": 1, "bounds": [-1000, 6000], "threshold": 500},
+    "fisher": {"probes": 5, "batch_size": 1},
+    "attention_scores": {"sequences": 10_000, "length": 128},
+    "tokens": {"checkpoints": [8500, 50_000], "searched": 100_000, "top": 1000},
+    "metrics": {"icl_early": [48, 49], "icl_late": [498, 499]},
+}  # fmt: skip
+REGRESSION: dict[str, Any] = {
+    "model": {"n_layers": 2, "n_heads": 4, "d_model": 64, "d_head": 16},
+    "training": {
+        "steps": 500_000, "batch_size": 256, "optimizer": "adam", "learning_rate": 3e-3, "betas": [0.9, 0.999],
+        "weight_decay": 0.0, "warmup": 250_000, "schedule": "linear",
+    },
+    "sampling": {
+        "full": {
+            "step_size": 3e-4, "n_beta": 66.7, "localization": 66.7, "chains": 10, "draws": 5000, "burn_in": 1000,
+            "batch_size": 1024,
+        }
+    },
+    "seeds": [0, 1, 2, 3, 4],
+}  # fmt: skip
+
+
+def differences(section: Any, published: dict[str, Any], place: str = "") -> set[str]:
+    """Keys whose value is not the published one."""
+    found = set()
+    for name, value in published.items():
+        here, own = f"{place}{name}", getattr(section, name)
+        if isinstance(value, dict):
+            found |= differences(own, value, f"{here}.")
+        elif own != value and list(np.ravel(own)) != list(np.ravel(value)):
+            found.add(here)
+    return found
+
+
+def marked(file: str) -> set[str]:
+    """Keys that a config says to depart from the published value."""
+    return set(re.findall(r"# Departs in ([\w.]+): ", (ROOT / file).read_text()))
 
 
 @pytest.fixture(scope="module")
 def study():
     return read(defaults.load([ROOT / "config/paper.yaml"], ROOT))
+
+
+def test_values_equal_the_published_ones_except_where_the_config_says_so(study):
+    assert differences(study.experiments["language"], LANGUAGE) == marked("config/paper.yaml")
+    assert steps(study.experiments["language"]) == CHECKPOINTS and len(CHECKPOINTS) == 107
+    assert study.tokenizers["bpe"].vocabulary == 5000
+
+
+def test_regression_values_equal_the_published_ones_except_where_the_config_says_so():
+    files = ["config/regression.yaml", "config/regression_published.yaml"]
+    regression = read(defaults.load(files, ROOT)).experiments["regression"]
+    assert differences(regression, REGRESSION) == marked(files[1])
+    assert len(steps(regression)) == 191  # 190, and the last step
 
 
 def test_the_initial_weight_norm_is_the_published_one(study):

@@ -193,7 +193,8 @@ def test_jobs_of_measures_start_early_or_take_a_gpu_or_share_sequences_as_their_
     requiring = {
         **dict.fromkeys(("sample_heads", "ablation"), ("heads",)),
         **dict.fromkeys(("attention_scores", "tokens", "path_patching"), ("heads", "attention")),
-        **dict.fromkeys(("ngrams", "positions", "token_losses"), ("positions", "tokens")),
+        **dict.fromkeys(("ngrams", "token_losses"), ("positions", "tokens")),
+        "positions": ("attention", "positions", "tokens"),
         "fisher": ("tokens",), "circuits": ("heads", "circuits"), "induction_ablation": ("heads", "positions", "tokens"),
         **dict.fromkeys(("metrics", "hessian", "eigenvalues", "hessian_rank", "sample_full", "sample_other"), ()),
         **dict.fromkeys(("regression_predictions", "structure", "calibration", "dependence"), ()),

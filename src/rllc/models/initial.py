@@ -52,7 +52,7 @@ def initial_weights(
         else:
             draw = generator(seed, "initial weights", name).standard_normal(shape, dtype=np.float32)
             weights[name] = torch.from_numpy(draw) * scales.get(last, common)
-    if position_init == "sinusoidal":
+    if position_init == "sinusoidal" and "pos_embed.W_pos" in weights:
         table = sinusoidal_positions(architecture.n_ctx, architecture.d_model)
         weights["pos_embed.W_pos"] = (1.0 if position_scale is None else position_scale) * table
     return weights

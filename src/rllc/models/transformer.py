@@ -29,6 +29,8 @@ class Architecture:
     >>> shape = Architecture(n_layers=2, n_heads=4, d_model=32, d_head=8, n_ctx=64, d_vocab=100)
     >>> shapes(shape)["blocks.1.attn.W_Q"]
     (4, 32, 8)
+
+    Without layers (``n_layers`` 0) a model predicts the next token from the current one alone.
     """
 
     n_layers: int
@@ -43,14 +45,15 @@ class Architecture:
 
 
 def shapes(architecture: Architecture) -> dict[str, tuple[int, ...]]:
-    """Return the name and shape of every weight."""
+    """Return the name and shape of every weight.
+
+    A shortformer model without layers has no W_pos, which enters only queries and keys.
+    """
     a = architecture
-    table: dict[str, tuple[int, ...]] = {
-        "embed.W_E": (a.d_vocab, a.d_model),
-        "pos_embed.W_pos": (a.n_ctx, a.d_model),
-        "unembed.W_U": (a.d_model, a.d_vocab),
-        "unembed.b_U": (a.d_vocab,),
-    }
+    table: dict[str, tuple[int, ...]] = {"embed.W_E": (a.d_vocab, a.d_model)}
+    if a.n_layers or a.positions == "standard":
+        table["pos_embed.W_pos"] = (a.n_ctx, a.d_model)
+    table |= {"unembed.W_U": (a.d_model, a.d_vocab), "unembed.b_U": (a.d_vocab,)}
     norms = [f"blocks.{layer}.ln1" for layer in range(a.n_layers)] + ["ln_final"]
     if a.layer_norm:
         table |= {f"{norm}.{part}": (a.d_model,) for norm in norms for part in ("w", "b")}
@@ -80,10 +83,11 @@ def embed(
     tokens [batch, context], at [scored] (None: every position) -> residual [batch, scored, model],
     position [scored, model] or None
     """
-    position = weights["pos_embed.W_pos"][: tokens.shape[1]]
-    if at is not None:
-        tokens, position = tokens[:, at], position[at]
-    residual = torch.nn.functional.embedding(tokens, weights["embed.W_E"])
+    where = slice(tokens.shape[1]) if at is None else at
+    residual = torch.nn.functional.embedding(tokens[:, where], weights["embed.W_E"])
+    if "pos_embed.W_pos" not in weights:
+        return residual, None
+    position = weights["pos_embed.W_pos"][where]
     if architecture.positions == "standard":
         return residual + position, None
     return residual, position

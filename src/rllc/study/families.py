@@ -10,7 +10,7 @@ from pydantic import Discriminator, Tag
 
 from rllc import components
 from rllc.study.config_model import ConfigModel, config_field
-from rllc.study.values import RLLC, STAGE, Count, Positive
+from rllc.study.values import RLLC, STAGE, Count, Positive, Step
 
 DEFAULT = "attention_only"  # default of `model.family`
 FLOPS = 1.0e11  # useful floating-point operations per second of one CPU thread
@@ -59,6 +59,7 @@ class Family(NamedTuple):
     heads             number of attention heads
     forward           CPU seconds of a forward pass; the backward pass takes twice that
     capabilities      optional capabilities beside the functions of ``Model``: keys of ``CAPABILITIES``
+    of_layers         those of them that a model without layers lacks
     reads             kinds of input: ``tokens``, ``vectors``
     check_tokenizer   problems between model and tokens, each ``key: why``
     check_initial     problems between model and initial weights, each ``key: why``
@@ -74,6 +75,7 @@ class Family(NamedTuple):
     forward: Callable[[Any, Any, Load], float]
     heads: Callable[[Any], int] = lambda model: 0
     capabilities: frozenset[str] = frozenset()
+    of_layers: frozenset[str] = frozenset()
     reads: tuple[str, ...] = ("tokens",)
     check_tokenizer: Callable[[Any, Any], Iterable[str]] = lambda model, tokens: ()
     check_initial: Callable[[Any, Any], Iterable[str]] = lambda model, initial: ()
@@ -84,7 +86,7 @@ class AttentionOnly(ConfigModel):
     """An attention-only transformer."""
 
     family: Literal["attention_only"] = config_field("attention-only transformers", default="attention_only")
-    n_layers: Count = config_field("layers")
+    n_layers: Step = config_field("layers; 0: the next token is predicted from the current one alone")
     n_heads: Count = config_field("heads per layer")
     d_model: Count = config_field("width of the residual stream")
     d_head: Count = config_field("width of a head")
@@ -146,7 +148,8 @@ def _weights(model: AttentionOnly, tokens: Any) -> int:
     layer = 4 * model.d_model * width + 3 * width + model.d_model * (3 if model.layer_norm else 1)
     norm = 2 * model.d_model if model.layer_norm else 0
     vocabulary = tokens.vocabulary
-    return (2 * vocabulary + model.n_ctx) * model.d_model + vocabulary + model.n_layers * layer + norm
+    positions = model.n_ctx if model.n_layers or model.positions == "standard" else 0
+    return (2 * vocabulary + positions) * model.d_model + vocabulary + model.n_layers * layer + norm
 
 
 def _forward(model: AttentionOnly, tokens: Any, load: Load) -> float:
@@ -202,6 +205,7 @@ FAMILIES: dict[str, Family] = {
         forward=_forward,
         heads=lambda model: model.n_layers * model.n_heads,
         capabilities=frozenset(CAPABILITIES),
+        of_layers=frozenset({"heads", "attention", "circuits"}),
         check_tokenizer=_too_long,
         check_initial=_odd,
         check_component=_no_component,
@@ -239,5 +243,8 @@ def family_of(model: ModelSection) -> Family:
 
 def missing_capabilities(model: ModelSection, requires: Iterable[str]) -> list[str]:
     """Return a sentence for each required capability that the model's family lacks."""
-    absent = [capability for capability in requires if capability not in family_of(model).capabilities]
-    return [f"a model of the family {model.family} {CAPABILITIES[capability]}" for capability in absent]
+    family = family_of(model)
+    bare = model.n_layers == 0
+    here = family.capabilities - (family.of_layers if bare else frozenset())
+    name = "a model without layers" if bare else f"a model of the family {model.family}"
+    return [f"{name} {CAPABILITIES[capability]}" for capability in requires if capability not in here]

@@ -36,5 +36,5 @@ MEASURE = MeasureSpec(
         ),
         "position_norm": Variable("norm of a row of W_pos", "1", ("position",)),
     },
-    requires=("positions", "tokens"),
+    requires=("attention", "positions", "tokens"),
 )
