@@ -14,7 +14,7 @@ from rllc.analysis.multigrams import correlation_within
 from rllc.analysis.ranks import spearman
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else "results/eight_heads/language")
-FILES = ("ablation", "brackets", "heads", "hessian", "hessian_rank", "rllc", "tokens")
+FILES = ("ablation", "path_patching", "attention_scores", "hessian", "hessian_rank", "rllc", "tokens")
 ablation, brackets, heads, hessian, rank, rllc, tokens = (
     xr.open_dataset(FOLDER / f"{name}.nc").load() for name in FILES
 )
@@ -77,7 +77,7 @@ for s in seeds:
 
 every = heads.assign(head_type=xr.full_like(heads["head_type"], "multigram"))
 for what, whose in (("multigram heads", heads), ("any heads", every)):
-    shares = kcomposition({"heads": whose})["turnaround"].isel(step=-1).values
+    shares = kcomposition({"attention_scores": whose})["turnaround"].isel(step=-1).values
     line(f"K-composition turns around, pairs of {what}: by seed", *shares)
 for s in seeds:
     found = rank.sel(seed=s, distribution="mixture", rank_range="fixed")

@@ -260,7 +260,7 @@ def test_onsets_are_drawn_from_half_the_earliest_step_on(datasets):
     assert later.tolist() == steps[steps >= 1500].tolist()
 
 
-def test_an_onset_that_rests_on_an_untrusted_estimate_is_told_beside_that_of_the_others(datasets):
+def test_an_onset_that_rests_on_an_unreliable_estimate_is_told_beside_that_of_the_others(datasets):
     rllc = datasets["rllc"].copy(deep=True)
     rllc["quality"][:] = 0
     rllc["quality"].loc[{"seed": 0, "step": 1500, "distribution": "code", "head": "1:1"}] = MASKS["drifting"]

@@ -356,7 +356,7 @@ def test_points_of_estimates_that_cannot_be_trusted_are_hollow(sorting):
     claims = sorting.claims()
     share = np.zeros((claims.sizes["experiment"], 2))
     share[2, 1] = 0.9
-    drawing = sort_summary({"claims": claims.assign(llc_fall_untrusted=(("experiment", "seed"), share))})
+    drawing = sort_summary({"claims": claims.assign(llc_fall_unreliable=(("experiment", "seed"), share))})
     lines = [a for a in panel(drawing, "fall of the LLC after it").get_lines() if a.get_linestyle() == "None"]
     (hollow,) = [a for a in lines if a.get_markerfacecolor() == "white"]
     np.testing.assert_array_equal(hollow.get_xdata(), claims["llc_fall"].isel(experiment=[2]).sel(seed=1))

@@ -13,7 +13,7 @@ def test_unknown_error_and_unreliable_estimates_are_undecided():
     unknown = data.assign(rllc_se=data["rllc_se"].where(data["step"] < 400))
     assert judged(a_claim(), datasets={"rllc": unknown})["verdict"].item() == "undecided"
     made = judged(a_claim(), datasets={"rllc": rllc(quality=1)})
-    assert made["verdict"].item() == "undecided" and made["untrusted"].item() == 1
+    assert made["verdict"].item() == "undecided" and made["unreliable"].item() == 1
 
 
 def test_seeds_that_pass_and_fail_are_half_and_a_seed_without_a_value_has_its_reason():

@@ -18,20 +18,20 @@ def listed(numbers: Sequence[Statistic], table: Values, seeds: Sequence[int]) ->
     """Return the listed statistics of every experiment, with errors and shares of unreliable estimates."""
     made = {}
     for each in numbers:
-        parts: dict[str, list[np.ndarray]] = {"": [], "_se": [], "_untrusted": []}
+        parts: dict[str, list[np.ndarray]] = {"": [], "_se": [], "_unreliable": []}
         for name in table.experiments:
             known = table.of(each, name) if table.has(each, name) else {}
             rows = [known.get(seed, Value(NAN)) for seed in seeds]
             parts[""].append(np.asarray([row.value for row in rows]))
             parts["_se"].append(np.asarray([NAN if row.exact else row.error for row in rows]))
-            parts["_untrusted"].append(np.asarray([row.unreliable for row in rows]))
+            parts["_unreliable"].append(np.asarray([row.unreliable for row in rows]))
         words = {
             "": each.label,
             "_se": f"standard error of: {each.label}",
-            "_untrusted": f"share of unreliable estimates: {each.label}",
+            "_unreliable": f"share of unreliable estimates: {each.label}",
         }
         for ending, values in parts.items():
-            attrs = {"long_name": words[ending], "units": "1" if ending == "_untrusted" else each.unit}
+            attrs = {"long_name": words[ending], "units": "1" if ending == "_unreliable" else each.unit}
             made[each.name + ending] = (("experiment", "seed"), np.stack(values), attrs)
     return xr.Dataset(made)
 

@@ -35,7 +35,7 @@ def row_of(
         "value": outcome.values,
         "value_se": none if outcome.exact else outcome.errors,
         "degrees_of_freedom": none if outcome.exact else outcome.freedom,
-        "untrusted": outcome.unreliable,
+        "unreliable": outcome.unreliable,
         "passes": outcome.passes,
         "control": none if control is None else control.values,
         "control_passes": none if control is None else control.passes,

@@ -45,7 +45,7 @@ def sort_summary(
     """
     shown = dict(quantities or QUANTITIES)
     claims = of_seeds(need(datasets, "claims", *shown), seeds)
-    also = [f"{name}_{of}" for name in shown for of in ("untrusted", "se") if f"{name}_{of}" in claims]
+    also = [f"{name}_{of}" for name in shown for of in ("unreliable", "se") if f"{name}_{of}" in claims]
     data = claims[[*shown, *also]].transpose("experiment", "seed")
     data = data.sel(seed=np.any([data[name].notnull().any("experiment") for name in shown], axis=0))
     data = data.isel(experiment=np.any([data[name].notnull().any("seed").values for name in shown], axis=0))
@@ -53,7 +53,7 @@ def sort_summary(
     known = claims.sel(experiment=data["experiment"])
     expected = {name: _expected(known, name, group) for name in shown}
     shaded = any(expected.values())
-    doubted = any((data[name] > DOUBTED).any() for name in also if name.endswith("_untrusted"))
+    doubted = any((data[name] > DOUBTED).any() for name in also if name.endswith("_unreliable"))
     names, runs = list(called), data["seed"].values.tolist()
     figure = Figure(figsize=(1.9 + 1.75 * len(shown) + 0.9, 1.0 + 0.3 * len(names)), layout="constrained")
     axes = figure.subplots(1, len(shown), squeeze=False, sharey=True)[0]
@@ -92,7 +92,7 @@ def sort_summary(
 def _panel(ax: Axes, data: xr.Dataset, variable: str, expected: Sequence[tuple[float, float, str]]) -> None:
     """Draw the points of one statistic with their errors, and a bar for each claim's thresholds."""
     values, error = data[variable].values.astype(float), _errors(data, variable)
-    hollow = data.get(f"{variable}_untrusted", xr.zeros_like(data[variable])).values > DOUBTED
+    hollow = data.get(f"{variable}_unreliable", xr.zeros_like(data[variable])).values > DOUBTED
     names, runs = data["experiment"].values.tolist(), data.sizes["seed"]
     for low, high, experiment in expected:
         row = names.index(experiment)
