@@ -39,7 +39,7 @@ def l1_alike_early(run: Run) -> Number:
     source=f"{PAPER}, 4.3, fig 5",
     label="share of heads whose ratio of the one-layer model to text ends below its early mean",
     at_least=1,
-    correction="ratios are compared; before, their logarithms, undefined where an rLLC is not positive",
+    correction="Ratios are compared. Before, their logarithms were, undefined if an rLLC is not positive.",
 )
 def l1_decrease_all(run: Run) -> Number:
     ratio = _one_layer_ratio(run)

@@ -94,8 +94,8 @@ def standardising_harmless(run: Run) -> Number:
     source=f"{PAPER}, F.5.4",
     label="indices, of three, whose best number of clusters is that of types",
     at_most=1,
-    correction="it could not fail: indices that pick a number of clusters at random pass too, and the "
-    "reason says how often",
+    correction="It could hardly fail: indices that pick a number of clusters at random pass too. The "
+    "reason says how often.",
     shuffle=False,
 )
 def indices_useless(run: Run) -> Number:

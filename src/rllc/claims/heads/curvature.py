@@ -154,7 +154,8 @@ def _rougher(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
 
 
 ROUGH = (
-    "what noise of the quoted errors gives is subtracted; before, the noise of 4 probes alone gave the ratio"
+    "The roughness that noise of the stated errors causes is subtracted. Before, the noise of 4 probes alone "
+    "explained the ratio."
 )
 
 

@@ -51,7 +51,7 @@ def previous_one_or_two(run: Run) -> Number:
     return run.count("previous-token")
 
 
-MULTIGRAM = "heads of layer 0 of the type multigram alone; before, all heads of layer 0"
+MULTIGRAM = "Only multigram heads of layer 0 count. Before, all heads of layer 0 did."
 
 
 def _from_peak(run: Run, *types: str, layer: int | None = None) -> xr.DataArray:

@@ -16,7 +16,7 @@ from rllc.claims.run import Run
 ORDER = 4  # place of these claims among those of the work
 
 claim = partial(any_claim, where=several_layers, family="tokens in context (App. B)")
-BINOMIAL = "its error is that of a binomial of the head's tokens; before, the share was taken as exact"
+BINOMIAL = "The error is binomial, over the head's tokens. Before, the share was taken as exact."
 
 
 def _share(run: Run, name: str, heads: int = 1, difference: bool = False) -> Number:

@@ -48,7 +48,7 @@ def _with_tokens(run: Run, heads: list[str]) -> xr.DataArray:
     return run.curve("rllc.rllc", heads=heads, distribution=run.text, to_step=step).isel(step=-1, drop=True)
 
 
-DRAWN_ANEW = "its error is by redraws of the rLLCs; before, it was taken as exact"
+DRAWN_ANEW = "The error comes from redraws of the rLLCs. Before, the value was taken as exact."
 
 
 @claim(
@@ -109,7 +109,7 @@ def _multigram_correlation(run: Run, layer: int | None) -> Number:
     return xr.DataArray(made, dims=[dim for dim in levels[0].dims if dim != "head"])
 
 
-POOLED = "its error is by redraws of the rLLCs; before, it was taken as exact, and .486 did not reach .5"
+POOLED = "The error comes from redraws of the rLLCs. Before, the value was taken as exact, and 0.486 did not reach 0.5."
 
 
 @claim(

@@ -17,8 +17,8 @@ COMMON_END = {
 COMMON = "the end of the shortest training (4,000; at the post's lengths, 60,000)"
 
 MOVED = (
-    "At the post's lengths it was read at step 4,000; now at step 60,000, the end of the shortest training "
-    "there, as the fall of the LLC is. At 4,000 to 8,000 steps nothing changes."
+    "At the post's lengths it was read at step 4,000. Now it is read at step 60,000, the end of the shortest "
+    "training there, like the fall of the LLC. In trainings of 4,000 to 8,000 steps nothing changes."
 )
 
 
