@@ -109,7 +109,10 @@ def _multigram_correlation(run: Run, layer: int | None) -> Number:
     return xr.DataArray(made, dims=[dim for dim in levels[0].dims if dim != "head"])
 
 
-POOLED = "The error comes from redraws of the rLLCs. Before, the value was taken as exact, and 0.486 did not reach 0.5."
+POOLED = (
+    "The error comes from redraws of the rLLCs. Before, the value was taken as exact, and 0.486 did not "
+    "reach 0.5."
+)
 
 
 @claim(

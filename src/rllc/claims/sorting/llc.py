@@ -10,8 +10,8 @@ from rllc.claims.sorting.curves import COMMON, common_end, llc_curve
 ORDER = 2  # place of these claims among those of the work
 
 NOISY = (
-    "It was read on clean lists. Now it is read on perturbed lists if the LLC is measured on them, because the "
-    "post takes clean lists for the accuracy alone."
+    "It was read on clean lists. Now it is read on perturbed lists if the LLC is measured on them, because "
+    "the post takes clean lists for the accuracy alone."
 )
 
 
