@@ -71,7 +71,7 @@ def regime_map(
     main_setting: str = "sampling",
     title: str = "",
 ) -> Drawing:
-    """What an estimate is (a curvature, a posterior mean or drift), and by what, per (n_beta, localization).
+    """Class of the estimate (curvature, posterior mean, drift) at each n_beta and localization, with reasons.
 
     Rows: what it is, shrinkage, that of the drift-free control, exponent d ln(drift-free control) / d
     ln(n_beta), ratio to n_beta / (2 localization) tr H, drift term over the estimate; columns: heads (medians
