@@ -229,7 +229,7 @@ def _sentence(row: Mapping[str, Any], outcome: str, small: bool) -> str:
     }
     drift = "small" if small else "not small and must be reported"
     return (
-        f"{setting}, localization {row['recommended_localization']:g}: {what[outcome]} (median 1 - on/off "
+        f"{setting}, localization {row['recommended_localization']:g}: {what[outcome]} (median shrinkage "
         f"{row['shrinkage']:.0%}, {row['shrinkage_without_drift']:.0%} without drift); the drift term is "
         f"{drift} (median {row['drift_ratio']:.0%} of the estimate); {row['candidates']} of {row['tested']} "
         "settings pass what is required"

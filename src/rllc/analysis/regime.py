@@ -11,14 +11,14 @@ MEANINGS = ("curvature", "posterior mean", "drift")
 WALKED = 0.5  # share of the drift-free control, as for the caution drift_dominated
 VARIABLES = {
     "loss_rise": ("mean loss of the draws above the loss at the checkpoint", NATS),
-    "shrinkage": ("1 - on/off: 0 where the localization alone speaks, towards 1 the likelihood", "1"),
-    "shrinkage_without_drift": ("1 - drift-free/prior-only: what curvature alone takes away", "1"),
+    "shrinkage": ("1 - estimate/prior-only: 0 where the prior alone decides, towards 1 the likelihood", "1"),
+    "shrinkage_without_drift": ("1 - drift-free/prior-only: reduction by the loss without drift", "1"),
     "curvature_prediction": ("n_beta / (2 localization) tr H", "1"),
     "curvature_ratio": ("estimate over n_beta / (2 localization) tr H", "1"),
     "drift_ratio": ("|estimate - drift-free control| over |estimate|", "1"),
     "walked_share": ("|estimate - drift-free control| over |drift-free control|", "1"),
     "relative_error": ("standard error over |estimate|", "1"),
-    "exponent": ("d ln(estimate) / d ln(n_beta): 1 for a linear response, a curvature; 0 for an LLC", "1"),
+    "exponent": ("d ln(drift-free control) / d ln(n_beta): 1 for a curvature, 0 for an LLC", "1"),
 }
 
 

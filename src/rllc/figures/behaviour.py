@@ -29,7 +29,7 @@ SCORE, KEPT, ZEROED = ({"color": color, "marker": "o"} for color in ("#332288", 
 def stage_fig4a_behaviour(
     datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
-    """Bigram score and its bound, loss with and without W_pos, n-gram scores; a column per seed.
+    """Bigram score and its bound, loss with and without W_pos, n-gram scores. Columns: seeds.
 
     datasets  ``ngrams``, ``positions``; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries
@@ -55,7 +55,7 @@ def stage_fig4a_behaviour(
 def stage_figB6(  # noqa: N802
     datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
-    """Loss and LLC over the rows of ``stage_fig4a_behaviour``, which the paper shows for one layer.
+    """Loss and LLC above the panels of `stage_fig4a_behaviour`. The paper shows them for one layer.
 
     datasets  ``metrics``, ``llc`` or ``llc.<setting>``, ``ngrams``, ``positions``; ``stages``
     """

@@ -57,7 +57,7 @@ class Row(NamedTuple):
 
 @style.styled
 def claims(datasets: Datasets, *, works: Sequence[str] | None = None, seeds: Seeds = None) -> Drawing:
-    """Bars of verdicts by family of claims, and below them the claims that do not hold in every seed.
+    """Numbers of verdicts by work. Below: the claims that do not hold in every seed.
 
     datasets  ``claims``
     works     whose claims are drawn: heads, stages, regression, sorting, files; default all

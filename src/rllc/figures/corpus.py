@@ -28,7 +28,7 @@ FOUND = {
 
 @style.styled
 def corpus_summary(datasets: Datasets) -> Drawing:
-    """A bar per distribution for each variable of ``corpus`` (dim distribution), with its value."""
+    """Size and statistics of each distribution's text: a panel per quantity."""
     corpus = inputs.need(datasets, "corpus")
     names = [name for name in PANELS if name in corpus]
     if not names:

@@ -22,7 +22,7 @@ def rllc_fig13_stages(
     title: str = "this model",
     titles: Mapping[str, str] | None = None,
 ) -> Drawing:
-    """Held-out loss over LLC of the full model, a column per experiment, a line per seed.
+    """Held-out loss (top) and LLC of the full model (bottom). Columns: experiments. Lines: seeds.
 
     datasets  ``metrics`` and ``llc`` of one experiment, ``metrics@<experiment>`` and ``llc@<experiment>`` of
               others; ``stages``: the first experiment's panels have the stages of its first seed

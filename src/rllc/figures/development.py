@@ -40,7 +40,7 @@ QUANTITIES = {
 def stage_figB2(  # noqa: N802
     datasets: Datasets, *, distribution: Name = None, seed: Seed = None, setting: str = "sampling"
 ) -> Drawing:
-    """Loss, LLC and weight norm of one seed with their Gaussian process, and below the slopes of both.
+    """Loss, LLC and weight norm of one seed with fitted Gaussian processes. Below: their slopes.
 
     datasets  ``metrics`` with ``loss`` and ``weight_norm``; ``llc``, or ``llc.<setting>``; ``stages``
               (without it no boundaries)
@@ -140,7 +140,7 @@ def _smoothed(raw: xr.DataArray, per_step: bool) -> xr.Dataset:
 def stage_figB1a(  # noqa: N802
     datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
-    """Test loss over LLC of the full model, a line per training seed."""
+    """Test loss (top) and LLC of the full model (bottom), a line per training seed."""
     llc = inputs.of_seeds(estimates(datasets, setting), seeds)
     name = inputs.one_distribution(llc, distribution)
     metrics = inputs.of_seeds(inputs.need(datasets, "metrics", "loss"), seeds).sel(distribution=[name])

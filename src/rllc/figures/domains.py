@@ -24,7 +24,7 @@ def rllc_fig12_drllc_datasets(
     note: str = "",
     seeds: Seeds = None,
 ) -> Drawing:
-    """Data-refined LLC of the whole model: a panel per family of distributions, a row per training seed.
+    """Data-refined LLC of the whole model: a panel per group of distributions, a row per training seed.
 
     distribution  grey in every panel: the training text
     families      distribution -> title of its panel; all others share a panel

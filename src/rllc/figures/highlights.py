@@ -22,7 +22,7 @@ FEW, MOST = 2, 5  # largest numbers of stages: with two findings each, and with 
 
 @style.styled
 def stage_fig5_text_highlights(datasets: Datasets, *, seed: Seed = None) -> Drawing:
-    """Excerpts of held-out text, coloured by the gain of tokens: rows stages, columns criteria of choice."""
+    """Excerpts of held-out text, coloured by each token's gain. Rows: stages. Columns: selection criteria."""
     data = inputs.of_seed(inputs.need(datasets, "highlights", "gain", "scale", "excerpt_context"), seed)
     stages = passages.stages_of(data)
     rows = [{each.chosen: each for each in passages.passages(stage)} for stage in stages]

@@ -21,7 +21,7 @@ SEVERAL = 6  # checkpoints of W_pos side by side
 def stage_figB3(  # noqa: N802
     datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
-    """Loss by position with W_pos and with zeros in its place; a row per seed.
+    """Loss by position with W_pos and with zeros instead. Rows: seeds.
 
     datasets  ``positions``; ``stages`` (without it no boundaries)
     """
@@ -73,7 +73,7 @@ def _by_logarithm(at: list[int]) -> list:
 
 @style.styled
 def stage_figB4(datasets: Datasets, *, distribution: Name = None, seed: Seed = None) -> Drawing:  # noqa: N802
-    """W_pos at six checkpoints: scores on three principal components, their variance, norms of its rows."""
+    """W_pos at six checkpoints: scores on three principal components, their variances, norms of rows."""
     held = inputs.of_seed(inputs.need(datasets, "positions", "position_score", "explained_variance"), seed)
     if "distribution" in held["position_score"].dims:  # W_pos does not depend on a distribution
         held = held.sel(distribution=inputs.one_distribution(held, distribution))

@@ -33,7 +33,7 @@ SCORES = {"previous_token": "previous-token score", "prefix_matching": "prefix-m
 def stage_fig1a_lm(
     datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
-    """Test loss and LLC of the full model against training step, a column per seed and a row per setting.
+    """Test loss and LLC of the full model against training step. Rows: sampler settings. Columns: seeds.
 
     datasets  ``metrics`` with ``loss``; ``llc``, ``llc.<setting>`` (without any the loss alone); ``stages``
               (without it no boundaries)

@@ -8,7 +8,7 @@ from rllc.figures.panels import Panel, Row, by_seed, level, of_heads, sheet
 
 @style.styled
 def rllc_fig17_ablations(datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None) -> Drawing:
-    """Ablation score of each head: rows layers, columns methods (zero, mean, resample)."""
+    """Ablation score of each head. Rows: layers. Columns: methods (zero, mean, resample)."""
     data = inputs.over_heads(datasets, "ablation", "ablation", seeds=seeds)
     name = inputs.one_distribution(data, distribution)
     data = data.sel(distribution=[name])

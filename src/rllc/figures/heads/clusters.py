@@ -35,7 +35,7 @@ VECTORS = {  # names of the clustered vectors
 def clusters_all_heads(
     datasets: Datasets, *, distribution: Name = None, seed: Seed = None, vectors: str = "interpolated"
 ) -> Drawing:
-    """Clusters of all heads together: their curves, and a table of heads by algorithm for every k."""
+    """Clusters of all heads: their curves, and a table of heads by algorithm for every k."""
     one, data = _selected(datasets, ALL, distribution, seed, vectors)
     types = inputs.types_of(datasets, one["head"], one["seed"].expand_dims("seed")).isel(seed=0)
     looks = style.head_styles(types)
@@ -54,14 +54,14 @@ def clusters_all_heads(
 def rllc_fig18_clusters_layer0(
     datasets: Datasets, *, distribution: Name = None, seed: Seed = None, vectors: str = "checkpoints"
 ) -> Drawing:
-    """Clusters of the heads of layer 0, clustered by themselves; by the paper's vectors."""
+    """Clusters of the heads of layer 0 alone, by their rLLCs at the checkpoints, as in the paper."""
     return _grid(datasets, "layer 0", distribution, seed, vectors)
 
 
 def rllc_fig19_clusters_layer1(
     datasets: Datasets, *, distribution: Name = None, seed: Seed = None, vectors: str = "checkpoints"
 ) -> Drawing:
-    """Clusters of the heads of layer 1, clustered by themselves; by the paper's vectors."""
+    """Clusters of the heads of layer 1 alone, by their rLLCs at the checkpoints, as in the paper."""
     return _grid(datasets, "layer 1", distribution, seed, vectors)
 
 

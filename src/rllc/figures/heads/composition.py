@@ -15,7 +15,7 @@ START = {"linewidth": 0.9, "linestyle": (0, (2, 2)), "color": "#333333"}
 
 @style.styled
 def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
-    """K-composition score of every pair of heads, a panel per later head, a line per earlier head."""
+    """K-composition of every pair of heads: a panel per later head, a line per earlier head."""
     data = inputs.over_heads(datasets, "attention_scores", "k_composition", seeds=seeds)
     data = data.sel(later_head=data["k_composition"].notnull().any(["seed", "step", "head"]))
     layer = dict(zip(data["head"].values.tolist(), data["layer"].values.tolist(), strict=True))
@@ -78,7 +78,7 @@ def _strongest(data: xr.Dataset) -> list[Finding]:
 def stage_figB5(  # noqa: N802
     datasets: Datasets, *, distribution: Name = None, seed: Seed = None, setting: str = "sampling"
 ) -> Drawing:
-    """K-composition of two previous-token heads and a control with two induction heads and a control.
+    """K-composition from two previous-token heads and a control into two induction heads and a control.
 
     The heads of the first layer with the highest previous-token score at the end, and the one with the
     lowest; of the last layer likewise by prefix matching.

@@ -36,7 +36,7 @@ CONTROLS = [name for name in LOOKS if name != "rllc"]
 def control_prior_only(
     datasets: Datasets, *, distribution: Name = None, seed: Seed = None, main_setting: str = "main setting"
 ) -> Drawing:
-    """Estimate, control without gradient and curvature prediction, a panel per head, a row per setting.
+    """Estimate, its controls and curvature prediction: a panel per head, a row per sampler setting.
 
     datasets      ``rllc`` and any ``rllc.<setting>``; ``hessian`` for the prediction, ``attention_scores``
     main_setting  name of the setting of rllc.nc

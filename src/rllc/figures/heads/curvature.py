@@ -20,7 +20,7 @@ BLACK = {"color": "black", "marker": "o"}
 def rllc_fig14_hessian_trace(
     datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None
 ) -> Drawing:
-    """Hessian trace: columns full model and layers, rows distributions, seeds one below the other.
+    """Hessian trace. Rows: distributions, for each seed. Columns: full model and layers.
 
     datasets       ``rllc`` is for the comparison among the findings
     distributions  default all that were measured
@@ -58,7 +58,7 @@ def rllc_fig14_hessian_trace(
 
 @style.styled
 def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None) -> Drawing:
-    """Traces of the FIM in two forms, of Gauss-Newton on text and of the Hessian; a panel per seed.
+    """Traces of the Fisher information matrix (two forms), Gauss-Newton on text and Hessian, by seed.
 
     distribution  the text, of the Hessian too
     """

@@ -67,7 +67,7 @@ def induction_onset(
     confidence: float = 0.95,
     margin: float = 0.05,
 ) -> Drawing:
-    """The induction head's refined LLC against the other heads of its layer, its lead, and its score.
+    """Refined LLC of the induction head and its layer, its lead over the next head, and its score.
 
     distributions  default "english" and "code"
     start          first step shown; default: half the earlier onset

@@ -20,7 +20,7 @@ LEAST_SQUARES = "Dashed: least squares, which a single head can tilt, unlike ρ.
 
 @style.styled
 def rllc_fig11_memorisation(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
-    """Refined LLC of multigram heads against their count of multigrams: rows steps, columns layers, both.
+    """Refined LLC of multigram heads against their multigrams. Rows: steps. Columns: layers 0, 1, both.
 
     datasets  ``classification`` has the correlations, and in its settings the distribution
     """

@@ -28,7 +28,7 @@ def rllc_fig1_overview(
     n_clusters: int | None = None,
     layer: int = 1,
 ) -> Drawing:
-    """Refined LLCs of one layer by cluster and by type, and at the end against what heads memorise.
+    """Refined LLCs of one layer by cluster and by type; at the last step, against multigrams memorised.
 
     datasets    ``rllc``, ``clusters``, ``tokens`` (``multigrams``), ``classification`` (the correlation),
                 ``attention_scores`` (types)

@@ -79,7 +79,7 @@ def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
 
 @style.styled
 def rllc_fig2_wrllc_by_head(datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None) -> Drawing:
-    """Weight-refined LLC of each head on the training mix, a panel per layer (arXiv 2410.02984, Fig. 2)."""
+    """Weight-refined LLC of each head on the training mixture: a panel per layer."""
     data = _estimates(datasets, seeds, None if distribution is None else [distribution], "mixture")
     data = data.isel(distribution=[0])
     name, label = next(iter(inputs.distribution_labels(data).items()))
@@ -94,7 +94,7 @@ def rllc_fig2_wrllc_by_head(datasets: Datasets, *, distribution: Name = None, se
 
 @style.styled
 def rllc_fig3_code_wdrllc(datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None) -> Drawing:
-    """Weight- and data-refined LLC: the same heads on "mixture" and "code" (arXiv 2410.02984, Fig. 3)."""
+    """Weight- and data-refined LLC: the same heads on "mixture" and on "code"."""
     data = _estimates(datasets, seeds, distributions, "mixture", "code")
     said = inputs.distribution_labels(data)
     names, last_layer = [*said][: head_findings.LISTED], inputs.layers(data)[-1:]
@@ -188,7 +188,7 @@ def _contrasts(
 def rllc_fig5_one_layer_drllc(
     datasets: Datasets, *, natural: str = "mixture", generated: str = "one_layer", seeds: Seeds = None
 ) -> Drawing:
-    """Refined LLC on the training mix against that on a one-layer model's predictions (Fig. 5), per head."""
+    """Refined LLC on the training mixture against that on a one-layer model's predictions, by head."""
     data = _estimates(datasets, seeds, [natural, generated])
     said = inputs.distribution_labels(data)
     findings = [
@@ -209,7 +209,7 @@ def rllc_by_distribution(
     layer: int | None = None,
     seeds: Seeds = None,
 ) -> Drawing:
-    """A row per layer, a column per distribution, a line per head; below, one distribution less each other.
+    """Refined LLC of each head by layer and distribution. Below: the reference minus each of the others.
 
     distributions  default all
     reference      the distribution that contrasts are relative to; no contrasts if it is missing or alone

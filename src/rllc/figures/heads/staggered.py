@@ -19,7 +19,7 @@ PLAIN, GONE = {"color": "#222222", "marker": "o"}, {"color": "#999999", "marker"
 def rllc_fig10_staggered_induction(
     datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None
 ) -> Drawing:
-    """Rows: the refined LLC, and the in-context learning score; left each induction head, right all together.
+    """Top: refined LLC. Bottom: in-context learning score. Left: each induction head. Right: all together.
 
     distribution  default "code", else the first of the score's
 

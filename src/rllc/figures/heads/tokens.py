@@ -33,7 +33,7 @@ TABLE, HEADING = 10.4, 0.3  # inches: its width, the line that names a seed
 
 @style.styled
 def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
-    """Draw the share of each head's tokens that every pattern explains: columns steps, rows seeds."""
+    """Share of each head's tokens that each pattern explains. Rows: seeds. Columns: steps."""
     data = inputs.over_heads(datasets, "tokens", "share", "share_chance", also=("tokens",), seeds=seeds)
     steps = data["step"].values.tolist()
     heads = data.sizes["head"]
@@ -134,7 +134,7 @@ def _ablated(tokens: xr.Dataset) -> list[str]:
 
 @style.styled
 def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed: Seed = None) -> Drawing:
-    """Draw examples of tokens in context at the last step: a row per head, three examples each.
+    """Examples of tokens in context at the last step: a row per head, three examples each.
 
     heads  default the two of which induction explains most, and of the others the two of which brackets do
     """
@@ -202,7 +202,7 @@ def _chosen(one: xr.Dataset) -> list[str]:
 
 @style.styled
 def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
-    """Draw the table of heads: class by attention scores and tokens in context, and commonest forms."""
+    """Table of heads: class by attention scores and tokens in context, and most common patterns."""
     data = inputs.over_heads(datasets, "tokens", "share", "common", "common_count", "tokens", seeds=seeds)
     data = data.isel(step=[-1])
     data = data.assign(token_class=token_classes(data, data["head_type"]))

@@ -21,17 +21,17 @@ LETTERS = "i induction, p previous-token, c current-token, m multigram"
 
 
 def rllc_fig20_cluster_transfer(datasets: Datasets, *, seed: Seed = None) -> Drawing:
-    """The first seed's shape-based clusters, and the heads of the second seed (or of ``seed``) in them."""
+    """Shape-based clusters of the first seed's heads, and where the second seed's (or `seed`'s) belong."""
     return _of_seed(datasets, seed, 1)
 
 
 def rllc_fig21_cluster_transfer(datasets: Datasets, *, seed: Seed = None) -> Drawing:
-    """The first seed's shape-based clusters, and the heads of the third seed (or of ``seed``) in them."""
+    """Shape-based clusters of the first seed's heads, and where the third seed's (or `seed`'s) belong."""
     return _of_seed(datasets, seed, 2)
 
 
 def rllc_fig22_cluster_transfer(datasets: Datasets, *, seed: Seed = None) -> Drawing:
-    """The first seed's shape-based clusters, and the heads of the fourth seed (or of ``seed``) in them."""
+    """Shape-based clusters of the first seed's heads, and where the fourth seed's (or `seed`'s) belong."""
     return _of_seed(datasets, seed, 3)
 
 
@@ -149,7 +149,7 @@ def _too_few(one: xr.Dataset, types: xr.DataArray) -> list[str]:
 def rllc_fig23_other_seeds(
     datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None
 ) -> Drawing:
-    """Rows training seeds (default: all but the first), columns distributions, a line per head.
+    """Refined LLC of each head. Rows: training seeds (default: all but the first). Columns: distributions.
 
     distributions  default "mixture" and "code"
     """

@@ -29,7 +29,7 @@ APART = 0.08  # paths that leave the stream start above those that join it
 
 @style.styled
 def stage_figD2(datasets: Datasets) -> Drawing:  # noqa: N802
-    """The parts of the model from its input (below) to its prediction, each with its number of weights.
+    """Parts of the model from input (below) to prediction, with their numbers of weights.
 
     datasets  ``structure``, whose counts are of the model that was measured
     """

@@ -23,13 +23,13 @@ ASKS = {"x": "inputs", "y": "answers"}  # queries of a side
 
 @style.styled
 def stage_figC8(datasets: Datasets, *, seed: Seed = None, setting: str = "sampling") -> Drawing:  # noqa: N802
-    """Entropy of every head's attention over its largest possible value, for inputs and answers that ask."""
+    """Entropy of each head's attention divided by its maximum, for queries at inputs x and at answers y."""
     return _by_head(datasets, "attention_entropy", "entropy / log k", seed, setting)
 
 
 @style.styled
 def stage_figC9(datasets: Datasets, *, seed: Seed = None, setting: str = "sampling") -> Drawing:  # noqa: N802
-    """How much every head's attention differs between sequences, for inputs and answers that ask."""
+    """Variability of each head's attention between sequences, for queries at inputs x and at answers y."""
     return _by_head(datasets, "attention_variability", "variability", seed, setting)
 
 
@@ -74,7 +74,7 @@ def _by_head(datasets: Datasets, name: str, label: str, seed: Seed, setting: str
 
 @style.styled
 def stage_figC10(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N802
-    """Mean attention, at the end, of the four heads and kinds of query whose attention varies least."""
+    """Mean attention at the last step of the four heads and query kinds that vary least."""
     source = inputs.need(datasets, "structure", "attention_variability", "attention_mean")
     data = inputs.of_seed(source, seed)[["attention_variability", "attention_mean"]].isel(step=-1)
     varies = {

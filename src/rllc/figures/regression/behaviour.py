@@ -25,7 +25,7 @@ def stage_fig6a(
     scales: Sequence[float] = (1.0, 3.0, 5.0, 10.0),
     setting: str = "sampling",
 ) -> Drawing:
-    """The mean square of the predictions by pair, and the in-context learning score of longer inputs.
+    """Mean square of the predictions by pair, and in-context learning score of longer inputs.
 
     datasets  ``regression_predictions``; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries
@@ -97,7 +97,7 @@ def stage_fig6a(
 def stage_figC3(  # noqa: N802
     datasets: Datasets, *, seeds: Seeds = None, zoom: Sequence[float] = (), setting: str = "sampling"
 ) -> Drawing:
-    """In-context learning early and late in a sequence, with the Bayes predictor's, and a part of it all.
+    """In-context learning early and late in a sequence, with the Bayes predictor's. Right: enlarged.
 
     datasets  ``regression_predictions``; ``stages`` (without it no boundaries)
     zoom      first and last step of the second panel; default 1 % to 10 % of the training
@@ -159,7 +159,7 @@ def stage_figC3(  # noqa: N802
 def stage_figC4(  # noqa: N802
     datasets: Datasets, *, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
-    """Loss over g² and mean |prediction| where inputs, or tasks, are multiplied by g.
+    """Loss divided by g², and mean |prediction|, if inputs or tasks are multiplied by g.
 
     datasets  ``regression_predictions``; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries

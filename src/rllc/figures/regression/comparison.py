@@ -55,8 +55,8 @@ OF_THEIRS = "Published: the authors' curves; their batches, largest rate and cha
 def regression_published_curves(
     datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None
 ) -> Drawing:
-    """Curves of every seed and of the published run: loss, LLC, squared predictions, weight norm, ICL scores,
-    and where they are there, the Hessian's trace and the least share of the token embedding.
+    """Curves of every seed and of the published run: loss, LLC, squared predictions, weight norm, in-context
+    learning scores and, if measured, the Hessian trace and the smallest share of the token embedding.
 
     datasets  ``metrics``, ``llc``, ``regression_predictions``; ``hessian``, ``structure``
     """

@@ -16,7 +16,7 @@ RATIO = "Distance ratio: least distance from the mean task's prediction over lea
 
 @style.styled
 def stage_figC2(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N802
-    """Distance of the predictions from 0, and from what the mean task predicts; a line per number of tasks.
+    """Distance of the predictions from 0 and from the mean task's prediction: a line per number of tasks.
 
     datasets  ``regression_predictions`` of one experiment, ``regression_predictions@<experiment>`` of others
     """

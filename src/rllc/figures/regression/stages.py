@@ -37,7 +37,7 @@ UNIT = "squared error"
 def stage_fig1b_lr(
     datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
-    """Test loss, and the LLC under every setting with its control, a column per seed.
+    """Test loss, and the LLC at every sampler setting with its control. Columns: seeds.
 
     datasets  ``metrics``, ``llc``, and where there are others ``llc.<setting>``;
               ``regression_predictions`` for the losses of the zero predictor and of
@@ -105,7 +105,7 @@ def regression_sampled_loss(
     seeds: Seeds = None,
     setting: str = "sampling",
 ) -> Drawing:
-    """What the loss is where the sampler is, beside the loss at the checkpoint; how far away it is.
+    """Mean loss of the chains and loss at the checkpoint; distance of the chains from it.
 
     datasets  ``metrics``, ``llc``, and where there are others ``llc.<setting>``; ``structure`` for the number
               of weights, which the distance of free chains grows with the root of;

@@ -22,7 +22,7 @@ CURVATURE = {"hessian": ("hessian_trace", "hessian_trace_se"), "eigenvalues": ("
 
 @style.styled
 def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "sampling") -> Drawing:
-    """Weights of the last layer norm; the Hessian's trace and largest eigenvalues where there are any.
+    """Weights of the last layer norm; the Hessian's trace and largest eigenvalues, if measured.
 
     datasets  ``structure``; ``hessian``, ``eigenvalues``; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries
@@ -81,7 +81,7 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "samp
 def stage_figC5(  # noqa: N802
     datasets: Datasets, *, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
-    """Shares of the singular values of W_E and W_pos, and how far W_E lies within the directions of W_pos.
+    """Shares of the singular values of W_E and W_pos, and share of W_E in the directions of W_pos.
 
     datasets  ``structure``; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries
@@ -204,7 +204,7 @@ def stage_figC6(  # noqa: N802
 def stage_figC7(  # noqa: N802
     datasets: Datasets, *, seeds: Seeds = None, setting: str = "sampling"
 ) -> Drawing:
-    """Mean and spread of the weights and biases of every layer norm; below, the share smaller than 0.1.
+    """Mean and spread of the weights and biases of every layer norm. Below: the share smaller than 0.1.
 
     datasets  ``structure``; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries

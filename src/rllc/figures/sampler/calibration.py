@@ -23,8 +23,8 @@ IS = ("#C9C3DE", "#2A7F8E", "#E3A05C")  # colours of a curvature, a posterior me
 WORDS = ("curvature", "mean", "drift")  # short enough for a cell
 MAPS = {  # quantity -> title, colour map, norm
     "meaning": ("what the estimate is", ListedColormap(IS), Normalize(-0.5, 2.5)),
-    "shrinkage": ("shrinkage 1 - on/off", colormaps["YlGnBu"], Normalize(0, 1)),
-    "shrinkage_without_drift": ("1 - drift-free control/off", colormaps["YlGnBu"], Normalize(0, 1)),
+    "shrinkage": ("shrinkage", colormaps["YlGnBu"], Normalize(0, 1)),
+    "shrinkage_without_drift": ("shrinkage without drift", colormaps["YlGnBu"], Normalize(0, 1)),
     "exponent": ("exponent in n_beta", colormaps["YlGnBu_r"], Normalize(0, 1)),
     "curvature_ratio": ("estimate / curvature", colormaps["PuOr"], TwoSlopeNorm(1, 0, 2)),
     "drift_term": ("drift term / |estimate|", colormaps["RdBu"], TwoSlopeNorm(0, -1, 1)),
@@ -71,7 +71,7 @@ def regime_map(
     main_setting: str = "sampling",
     title: str = "",
 ) -> Drawing:
-    """What an estimate is (a curvature, a posterior mean or drift), and by what, per (n_beta, localization).
+    """Class of the estimate (curvature, posterior mean, drift) at each n_beta and localization, with reasons.
 
     Rows: what it is, shrinkage, that of the drift-free control, exponent d ln(drift-free control) / d
     ln(n_beta), ratio to n_beta / (2 localization) tr H, drift term over the estimate; columns: heads (medians

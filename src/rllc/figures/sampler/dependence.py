@@ -83,7 +83,7 @@ def _figure(
 def calibration_running_estimates(
     datasets: Datasets, *, distribution: str | None = None, seed: int | None = None, title: str = ""
 ) -> Drawing:
-    """LLC traces: the running estimate against draws, a line per checkpoint, a panel per component.
+    """Running LLC estimate against draws. Panels: components. Lines: checkpoints.
 
     Where the dependence has a likelihood, a second panel has the loss of one prediction of each context.
     """
@@ -191,7 +191,7 @@ def _changes(change: xr.DataArray) -> list[Finding]:
 def calibration_batch_size(
     datasets: Datasets, *, distribution: str | None = None, seed: int | None = None, title: str = ""
 ) -> Drawing:
-    """LLC against training step by minibatch size: losses on the same minibatch, on a new one below."""
+    """LLC against training step by minibatch size. Top: loss on the same minibatch. Bottom: on a new one."""
     name = "llc_by_batch_size"
     data, one, label = _measured(datasets, distribution, seed, name, f"{name}_se")
     shades = zip(_looks(one["batch_size"]).items(), cycle(style.MARKERS), strict=False)
@@ -234,7 +234,7 @@ def calibration_batch_size(
 def calibration_noise_seeds(
     datasets: Datasets, *, distribution: str | None = None, seed: int | None = None, title: str = ""
 ) -> Drawing:
-    """LLC against training step with the same noise and minibatches at every checkpoint, and fresh ones."""
+    """LLC against training step with equal noise and minibatches at every checkpoint, and with new ones."""
     name = "llc_by_noise_seed"
     data, one, label = _measured(datasets, distribution, seed, name, f"{name}_se")
     markers = dict(zip(one["noise_seed"].values.tolist(), cycle(style.MARKERS), strict=False))

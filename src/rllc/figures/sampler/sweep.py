@@ -29,7 +29,7 @@ def calibration_grid(
     step: int | None = None,
     title: str = "",
 ) -> Drawing:
-    """Grid sweep: estimate against step size, a line per n_beta, a column per localization.
+    """Estimate against step size. Lines: n_beta. Columns: localization.
 
     distributions  default all that were swept
     seed, step     default the first seed, the last step

@@ -29,7 +29,7 @@ def running(paired_loss: xr.DataArray, n_beta: float | xr.DataArray) -> xr.DataA
 
 @style.styled
 def calibration_failure_modes(datasets: Datasets, *, seed: int | None = None, title: str = "") -> Drawing:
-    """Failure modes: chains of the sweep itself, each the clearest of its kind."""
+    """The clearest chain of the sweep for each way to fail, and one that converged."""
     calibration = of_seeds(
         need(datasets, "calibration", "paired_loss", "llc", "drift", "status"),
         None if seed is None else [seed],

@@ -24,7 +24,7 @@ COEFFICIENT = {"linestyle": "none", "marker": "*", "markersize": 7, "color": COL
 
 @style.styled
 def validation_quadratic(datasets: Datasets) -> Drawing:
-    """Quadratic wells: estimate against what the discretised chain gives exactly, and the relative error."""
+    """Quadratic losses: estimate against the exact value of the discretised chain, and relative error."""
     data = need(datasets, "quadratic", "llc", "llc_se", "exact", "posterior")
     _, axes = style.grid(1, 2, panel=(3.3, 2.9), margin=1.9)
     (left, right), entries = axes[0], []
@@ -57,7 +57,7 @@ def validation_quadratic(datasets: Datasets) -> Drawing:
 
 @style.styled
 def validation_potentials(datasets: Datasets) -> Drawing:
-    """Toy potentials: estimate over n_beta, with the exact value at each n_beta and the coefficient."""
+    """Toy potentials: estimate against n_beta, with its exact value and the learning coefficient."""
     data = need(datasets, "potentials", "llc", "llc_se", "exact", "coefficient")
     names = data["potential"].values.tolist()
     columns = min(4, len(names))
@@ -105,7 +105,7 @@ def _short(data: xr.Dataset) -> xr.DataArray:
 
 @style.styled
 def validation_reduced_rank(datasets: Datasets) -> Drawing:
-    """Reduced-rank regression: small models against integrals, others against the learning coefficient."""
+    """Reduced-rank regression: small models against exact integrals, others against learning coefficients."""
     data = need(datasets, "reduced_rank", "llc", "llc_se", "exact", "coefficient", "parameters")
     around_zero = data["exact"].notnull().any("n_beta")
     small, rest = data.sel(model=around_zero), data.sel(model=~around_zero)
@@ -138,7 +138,7 @@ def validation_reduced_rank(datasets: Datasets) -> Drawing:
 
 @style.styled
 def validation_deep_linear(datasets: Datasets, *, bins: int = 15) -> Drawing:
-    """Deep linear networks: estimate against the learning coefficient, relative error by size, histogram."""
+    """Deep linear networks: estimate against learning coefficient, relative error by size, histogram."""
     data = need(datasets, "deep_linear", "llc", "llc_se", "coefficient", "parameters", "layers")
     _, axes = style.grid(1, 3, panel=(2.9, 2.8), margin=1.9)
     left, middle, ax = axes[0]

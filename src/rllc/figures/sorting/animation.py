@@ -40,7 +40,7 @@ def sort_animation(
     curves: Sequence[str] = PANELS,
     quantile: float = 0.995,
 ) -> Animation:
-    """One seed: QK and OV of each head at a checkpoint, and the curves with a marker there; then the next.
+    """Animation over checkpoints of one seed: QK and OV of each head, and curves with a marker.
 
     curves    names of ``sorting.panels.statistics`` to draw beside the circuits
     quantile  colours end at this quantile of |W| over the heads, separately at each checkpoint

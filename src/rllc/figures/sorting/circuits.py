@@ -45,7 +45,7 @@ def sort_circuits(
     accurate: float = 0.99,
     quantile: float = 0.995,
 ) -> Drawing:
-    """Heat maps of one seed: rows are QK and OV of each head, columns are checkpoints.
+    """Heat maps of one seed. Rows: QK and OV of each head. Columns: checkpoints.
 
     steps     default, where ``metrics`` and ``llc`` were given: the first with token accuracy ``accurate``,
               that of the largest LLC, about twice and four times as late, and the last

@@ -26,7 +26,7 @@ def sort_curves(
     seeds: Seeds = None,
     accurate: float = 0.99,
 ) -> Drawing:
-    """Every curve of one experiment, one below the other on the same steps, a column per seed.
+    """All curves of one experiment, with a common step axis. Columns: seeds.
 
     datasets      ``metrics``, and each of the others where it was given; ``llc.<setting>`` is a control
     distribution  default the datasets' first

@@ -37,7 +37,7 @@ DRAWN = ("token_head", "regions", "regions_min3", "vocabulary_share")
 def sort_specialization(
     datasets: Datasets, *, title: str = "", seeds: Seeds = None, distribution: str | None = None
 ) -> Drawing:
-    """The head that handles each number against training step, the regions and each head's share."""
+    """Head that handles each number, number of regions and share of each head, against training step."""
     circuits = of_seeds(need(datasets, "circuits", *DRAWN[:2], DRAWN[3]), seeds)
     data = circuits[[name for name in DRAWN if name in circuits]]
     measured = {"circuits": data}

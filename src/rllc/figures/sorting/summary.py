@@ -37,7 +37,7 @@ def sort_summary(
     seeds: Seeds = None,
     group: str = "experiment_of_claim",
 ) -> Drawing:
-    """A panel per statistic, experiments from top to bottom, a point per seed; thresholds of claims shaded.
+    """A panel per statistic, a row per experiment, a point per seed. Shaded: where claims hold.
 
     quantities  title of each statistic's panel, by the statistic's name
     titles      experiment -> its title; default its label in the dataset

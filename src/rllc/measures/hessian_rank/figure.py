@@ -26,7 +26,7 @@ ENDS = ("hessian_min_eigenvalue", "hessian_max_eigenvalue")
 
 @style.styled
 def rllc_fig16_hessian_rank(datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None) -> Drawing:
-    """Eigenvalues of the Hessian above a threshold; columns fixed and adaptive range, a row per seed.
+    """Number of Hessian eigenvalues above a threshold. Rows: seeds. Columns: fixed and adaptive range.
 
     Counts of the Chebyshev polynomial with and without damping, dashed what each would count if all
     eigenvalues were 0; of Lanczos with its bracket, and Ritz values that are known to be near eigenvalues.

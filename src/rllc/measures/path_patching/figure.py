@@ -21,7 +21,7 @@ OTHER = {"color": "#b5b5b5", "linewidth": 0.9}
 
 @style.styled
 def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
-    """Loss on closing brackets over training, and what patching adds; columns unnested and nested.
+    """Loss on closing brackets, and its rise by path patching. Columns: unnested, nested.
 
     Upper row: the loss as it is, with the bracket head ablated, with the path from layer 0's multigram heads
     into it patched, and without these heads. Lower row: the loss that patching adds, for the bracket head
