@@ -99,8 +99,8 @@ def estimate(
                   up to rounding)
     divergence_factor  see ``results.summarise``
     control_of    the estimate that this control belongs to. Give the same arguments, but ``gradient=False``
-                  or ``drift_free=True``, and any number of chains. Its losses at w* are reused. Without the
-                  gradient, ``loss`` is NaN in the burn-in, where it is not needed
+                  or ``drift_free=True``, ``antithetic_pairs=0``, and any number of chains. Its losses at w*
+                  are reused. Without the gradient, ``loss`` is NaN in the burn-in, where it is not needed
     report_control  also make the prior-only control of every component, at a third of the estimate's cost,
                   and use it for the quality. False: with ``antithetic_pairs``, make it only for components
                   that gain from it (judged by a few of its draws); without ``antithetic_pairs``, make no
@@ -195,7 +195,7 @@ def estimate_components(
             check_deterministic(evaluate, device)
             check_mean(loss, weights, batch)
         else:
-            check_center(evaluate(), at_center[0])
+            check_center(evaluate()[None], at_center[:1])
 
         def chains(names: Sequence[str], **how: Any) -> Traces:
             some = {name: selected[name] for name in names}

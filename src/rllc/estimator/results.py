@@ -101,6 +101,11 @@ def estimated(
     at_center, init_loss, unread = None, float("nan"), 0
     if control_of is not None:
         at_center, init_loss = known_at_center(control_of, setting)
+        if setting.antithetic_pairs:
+            raise ValueError(
+                f"antithetic_pairs is {setting.antithetic_pairs} for a control: expected 0, since pairs are "
+                "for estimates; leave it out when control_of is given"
+            )
         if not setting.drift_free:
             setting, unread = replace(setting, gradient=False), setting.burn_in
     if report_control and (control_of is not None or setting.drift_free or not setting.gradient):
