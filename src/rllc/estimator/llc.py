@@ -81,9 +81,9 @@ def estimate(
                   ``stabilizer``
     thinning      moves per draw
     antithetic_pairs  antithetic pairs per kept draw and component. They give the mean of the prior-only
-                  control, which reduces the variance of the estimate and keeps its expectation
-                  (control_variate.py). An even number, for sgld with four chains or more. 0: no pairs, the
-                  plain estimate
+                  control, which reduces the variance of the estimate (control_variate.py). Without
+                  ``pair_batches`` the expectation stays the same. An even number, for sgld with four chains
+                  or more. 0: no pairs, the plain estimate
     pair_batches  minibatches for the pairs, one for every two pairs, from the same source as ``batches``. The
                   estimate then depends less on the choice of ``batches``. None: the pairs use the chains'
                   batches, and the result describes these batches only

@@ -1,4 +1,7 @@
-"""Turn traces into an estimate: means, errors, diagnostics and quality in one labelled dataset."""
+"""Run the samplers and turn their traces into an estimate.
+
+The estimate is one labelled dataset of means, errors, diagnostics and quality.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -29,29 +32,29 @@ from rllc.vocabulary import NATS, describe, status_attributes
 BYTES = COUNT._replace(expected="a number of bytes, 1 or more, or None")
 VARIABLES = {
     "llc": ("local learning coefficient, mean over the ok chains", "1"),
-    "llc_se": ("Monte Carlo standard error of the LLC, from the ESS; it holds no data-sampling error", "1"),
-    "llc_init": ("LLC with the init batches' mean loss at the centre as baseline", "1"),
+    "llc_se": ("Monte Carlo standard error of the LLC, from the ESS; excludes the choice of data", "1"),
+    "llc_init": ("LLC with init_loss instead of loss_at_center as baseline", "1"),
     "llc_chain": ("local learning coefficient of one chain", "1"),
-    "rhat": ("rank-normalised split R-hat of the paired trace", "1"),
-    "ess": ("effective sample size of the mean of the paired trace", "1"),
-    "drift": ("drift of the LLC: last half of the kept draws less the first", "1"),
+    "rhat": ("rank-normalised split R-hat of the rise, loss minus loss_at_center", "1"),
+    "ess": ("effective sample size of the mean rise", "1"),
+    "drift": ("drift of the LLC: mean over the last half of kept draws minus that over the first", "1"),
     "drift_se": ("Monte Carlo standard error of the drift given these batches", "1"),
-    "half_length_change": ("what the LLC gained since chains were half as long", "1"),
-    "half_length_change_se": ("Monte Carlo standard error of that gain given these batches", "1"),
+    "half_length_change": ("LLC minus the LLC of the first half of the chains, with half the burn-in", "1"),
+    "half_length_change_se": ("Monte Carlo standard error of half_length_change given these batches", "1"),
     "equilibrated_variance": (
-        "share of the variance in equilibrium that the localization alone makes, by setting", "1",
+        "share of the equilibrium variance that draws reach in a flat direction, by the setting", "1",
     ),
     "equilibrated_mean": (
-        "share of the way to a new mean that the localization alone makes, by setting", "1",
+        "share of the way to the equilibrium mean that draws cover in a flat direction, by the setting", "1",
     ),
     "acceptance": ("mean Metropolis acceptance probability of the moves to kept draws", "1"),
-    "acceptance_null": ("the same for a constant loss, at this dimension and setting", "1"),
+    "acceptance_null": ("acceptance expected for a constant loss, at the same dimension and setting", "1"),
     "geweke": ("Geweke's z: first 10 % of a chain's kept draws against the last 50 %", "1"),
     "heidelberger_welch_start": (
         "share of a chain's kept draws dropped until Heidelberger and Welch's test passes", "1"
     ),
-    "heidelberger_welch_p": ("p value of Heidelberger and Welch's test of stationarity, the last made", "1"),
-    "heidelberger_welch_halfwidth": ("95 % half-width of the mean of what passed, over its size", "1"),
+    "heidelberger_welch_p": ("p value of the last Heidelberger-Welch test of stationarity", "1"),
+    "heidelberger_welch_halfwidth": ("95 % half-width of the mean of the stationary part, over |mean|", "1"),
     "raftery_lewis_factor": (
         "Raftery and Lewis' dependence factor: draws needed over draws needed if independent", "1"
     ),
@@ -62,7 +65,7 @@ VARIABLES = {
 
 
 class Prepared(NamedTuple):
-    """The functions that sample checked components.
+    """Functions that sample the components, after the components were checked.
 
     chains  ``chains(names, setting=, max_memory=)`` returns the traces of the components ``names``
     pairs   ``pairs(names, setting=, further=)`` returns their antithetic pairs
@@ -88,17 +91,21 @@ def estimated(
     pair_batches: Sequence[Any] | None = None,
     report_control: bool = False,
 ) -> xr.Dataset:
-    """Check the arguments, sample, and return the estimate. Arguments and errors as in ``llc.estimate``.
+    """Check the arguments, sample, and return the estimate.
 
     prepare  ``prepare(weights, at_center)`` checks the components and returns the functions that sample them.
-             ``at_center``: for a control, its estimate's losses at the centre by draw; else None
+             ``at_center`` [draw]: losses at the centre, reused from the estimate that this run is a control
+             of; None for an estimate
+
+    Other arguments, and errors, are those of ``llc.estimate``.
     """
     check_batches(setting, batches, init_batches=init_batches)
     check_further(setting, pair_batches)
     max_memory = None if max_memory is None else int(BYTES.of("max_memory", max_memory))
     report_control = truth("report_control", report_control)
     weights = placed(weights, device)
-    at_center, init_loss, unread = None, float("nan"), 0
+    at_center, init_loss = None, float("nan")
+    unread = 0  # number of burn-in draws whose losses are not computed
     if control_of is not None:
         at_center, init_loss = known_at_center(control_of, setting)
         if setting.antithetic_pairs:
@@ -110,31 +117,36 @@ def estimated(
             setting, unread = replace(setting, gradient=False), setting.burn_in
     if report_control and (control_of is not None or setting.drift_free or not setting.gradient):
         raise ValueError(
-            "report_control is set for a control: expected gradient=True, drift_free=False and no "
-            "control_of; or set report_control=False"
+            "report_control is set for a control: set report_control=False, or make an estimate with "
+            "gradient=True, drift_free=False and no control_of"
         )
-    run, pairs, sizes = prepare(weights, at_center)
+    samplers = prepare(weights, at_center)
     if control_of is None:
         init_loss = mean_center_loss(loss, weights, init_batches)
-    traces = run(list(sizes), setting=setting, max_memory=max_memory)
-    estimate = summarise(traces, sizes=sizes, setting=setting, init_loss=init_loss, unread=unread)
+    names = list(samplers.sizes)
+    traces = samplers.chains(names, setting=setting, max_memory=max_memory)
+    estimate = summarise(traces, sizes=samplers.sizes, setting=setting, init_loss=init_loss, unread=unread)
     if not (setting.antithetic_pairs or report_control):
         return estimate
 
-    def control(names: Sequence[str], setting: SamplerConfig) -> Traces:
-        stride = setting.thinning // estimate.attrs["thinning"]
+    def sample_control(some: Sequence[str], control_setting: SamplerConfig) -> Traces:
+        stride = control_setting.thinning // estimate.attrs["thinning"]
         at_draws = torch.from_numpy(estimate["loss_at_center"].values[::stride].copy())
-        return prepare(weights, at_draws).chains(names, setting=setting, max_memory=max_memory)
+        return prepare(weights, at_draws).chains(some, setting=control_setting, max_memory=max_memory)
 
-    def summarised(names: Sequence[str], traces: Traces) -> xr.Dataset:
-        own = {"sizes": {name: sizes[name] for name in names}, "init_loss": init_loss}
-        return summarise(traces, setting=looked_at(setting, 1), unread=setting.burn_in, **own)
+    def summarise_control(some: Sequence[str], control_traces: Traces) -> xr.Dataset:
+        sizes = {name: samplers.sizes[name] for name in some}
+        return summarise(
+            control_traces, sizes=sizes, setting=looked_at(setting, 1), init_loss=init_loss,
+            unread=setting.burn_in,
+        )  # fmt: skip
 
     if not setting.antithetic_pairs:
-        names = list(sizes)
-        return with_controls(estimate, summarised(names, control(names, looked_at(setting, 1))))
+        control_traces = sample_control(names, looked_at(setting, 1))
+        return with_controls(estimate, summarise_control(names, control_traces))
     estimate = reduced(
-        estimate, control, summarised, partial(pairs, setting=setting, further=pair_batches), setting=setting,
+        estimate, sample_control, summarise_control,
+        partial(samplers.pairs, setting=setting, further=pair_batches), setting=setting,
         own_minibatch=len(batches) > setting.moves, report_control=report_control,
     )  # fmt: skip
     return with_controls(estimate)
@@ -150,39 +162,41 @@ def summarise(
 ) -> xr.Dataset:
     """Return the labelled estimate from traces.
 
-    With r_t = loss_t - loss_at_center_t on the kept draws, over the ok chains::
+    r_t = loss_t - loss_at_center_t is the rise of the loss. On the kept draws of the ok chains::
 
         llc = n_beta * mean(r)      llc_se = n_beta * sd(r) / sqrt(ess(r))
 
-    sd is over all chains and draws together. A chain has diverged (diagnostics/status.py) where its rise ends
-    above ``divergence_factor`` times the loss at the centre and still grows. A loss at the centre below
-    1 / n_beta, as after a noiseless fit, cannot serve as scale. Then the scale is sizes / n_beta, twice the
-    rise of a regular model in equilibrium. A chain that is not ok is NaN in every variable except ``status``
-    and ``loss``, and enters no mean. After a nonfinite value, ``loss`` is NaN.
+    sd is over all chains and draws together. With the baseline "init", llc uses loss_t - ``init_loss``
+    instead of r_t; ``llc_se``, R-hat and ESS still use r_t.
+
+    A chain has diverged (diagnostics/status.py) if its rise at the end exceeds ``divergence_factor`` times
+    the mean loss at the centre and still grows. If that loss is below 1 / n_beta, as after a noiseless fit,
+    the scale is sizes / n_beta instead: twice the equilibrium rise d / (2 n_beta) of a regular model with d
+    coordinates. Chains that are not ok are excluded from all means. They are NaN in every variable except
+    ``status`` and ``loss``. ``loss`` is NaN from the first nonfinite value on.
 
     traces     loss and acceptance [component, chain, draw], loss at the centre [draw]
     sizes      component -> number of its coordinates
-    setting    the sampler settings, recorded in the attributes. Burn-in draws enter no mean and no
-               diagnostic except ``status`` and ``half_length_change``. With the baseline "init", llc uses
-               loss minus ``init_loss``
+    setting    the sampler settings, recorded in the attributes. Burn-in draws enter ``status`` and
+               ``half_length_change``, but no mean and no other diagnostic
     init_loss  mean loss at the centre over the init batches
-    unread     draws at the start, within burn-in, whose losses may be unknown; ``status`` ignores them
+    unread     number of burn-in draws whose losses were not computed; ``status`` ignores them
 
-    Returns ``VARIABLES``, ``status`` and ``quality``: (component), for single chains (component, chain);
-    ``loss`` (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``. A test of single chains is
-    included where there are enough draws: 82 for Geweke's, 20 for Heidelberger and Welch's, 937 for Raftery
-    and Lewis'.
+    Returns ``VARIABLES``, ``status`` and ``quality``. Their dims are (component), or (component, chain) for
+    quantities of single chains; those of ``loss`` are (component, chain, draw), those of ``loss_at_center``
+    (draw); ``init_loss`` has none. A test of single chains is included if there are enough draws: 82 for
+    Geweke's, 20 for Heidelberger and Welch's, 937 for Raftery and Lewis'.
     """
     n_beta, burn_in = setting.n_beta, setting.burn_in
-    coordinates = list(sizes.values())
+    dimensions = list(sizes.values())
     loss, at_center = (values.cpu().numpy() for values in (traces.loss, traces.at_center))
     lost = ~np.isfinite(loss)
     lost[..., :unread] = False
     loss = np.where(np.cumsum(lost, axis=-1) > 0, np.nan, loss)
     rise = loss - at_center
-    level = abs(float(np.mean(at_center)))
-    meaningful = n_beta * level >= 1
-    scale = np.full(len(sizes), level) if meaningful else np.asarray(coordinates) / n_beta
+    center_loss = abs(float(np.mean(at_center)))
+    is_scale = n_beta * center_loss >= 1
+    scale = np.full(len(sizes), center_loss) if is_scale else np.asarray(dimensions) / n_beta
     status = chain_status(
         loss[..., unread:], rise[..., unread:], scale=scale[:, None],
         divergence_factor=setting.divergence_factor,
@@ -190,17 +204,17 @@ def summarise(
     ok = status == OK
     kept = np.where(ok[..., None], rise[..., burn_in:], np.nan)
     above_init = np.where(ok, loss[..., burn_in:].mean(-1), np.nan) - init_loss
-    by_chain = n_beta * (kept.mean(-1) if setting.baseline == "paired" else above_init)
+    llc_chain = n_beta * (kept.mean(-1) if setting.baseline == "paired" else above_init)
     accepted = np.where(ok[..., None], traces.acceptance.cpu().numpy(), np.nan)[..., burn_in:]
     dataset = xr.Dataset(
         {
-            "llc": ("component", mean_of_finite(by_chain)),
+            "llc": ("component", mean_of_finite(llc_chain)),
             "llc_init": ("component", n_beta * mean_of_finite(above_init)),
-            "llc_chain": (("component", "chain"), by_chain),
-            **_over_chains([trace[sound] for trace, sound in zip(kept, ok, strict=True)], n_beta),
-            **_relaxation(np.where(ok[..., None], rise, np.nan), setting),
-            **_by_chain(kept),
-            **_acceptance(accepted, coordinates, setting),
+            "llc_chain": (("component", "chain"), llc_chain),
+            **_pooled_statistics([trace[rows] for trace, rows in zip(kept, ok, strict=True)], n_beta),
+            **_equilibration(np.where(ok[..., None], rise, np.nan), setting),
+            **_single_chain_tests(kept),
+            **_acceptance(accepted, dimensions, setting),
             "status": (("component", "chain"), status, status_attributes()),
             "loss": (("component", "chain", "draw"), loss),
             "loss_at_center": ("draw", at_center),
@@ -213,7 +227,7 @@ def summarise(
         },
         attrs=setting.facts(),
     )
-    dataset["quality"] = judge(dataset, level=level if meaningful else float("nan"))
+    dataset["quality"] = judge(dataset, level=center_loss if is_scale else float("nan"))
     return describe(dataset, VARIABLES)
 
 
@@ -224,35 +238,35 @@ def mean_of_finite(values: np.ndarray) -> np.ndarray:
         return np.where(present, values, 0.0).sum(-1) / present.sum(-1)
 
 
-def _over_chains(sound: Sequence[np.ndarray], n_beta: float) -> dict[str, tuple[str, np.ndarray]]:
-    """Return statistics over all ok chains of each component; each item is [ok chain, draw]."""
-    effective = np.array([ess(trace) for trace in sound])
-    sd = np.array([trace.std(ddof=1) if trace.size > 1 else np.nan for trace in sound])
-    drifts, errors = n_beta * np.array([drift(trace) for trace in sound]).T
+def _pooled_statistics(ok_traces: Sequence[np.ndarray], n_beta: float) -> dict[str, tuple[str, np.ndarray]]:
+    """Return llc_se, R-hat, ESS and drift of each component, from the rises [ok chain, draw] of each."""
+    effective = np.array([ess(trace) for trace in ok_traces])
+    sd = np.array([trace.std(ddof=1) if trace.size > 1 else np.nan for trace in ok_traces])
+    drifts, errors = n_beta * np.array([drift(trace) for trace in ok_traces]).T
     return {
         "llc_se": ("component", n_beta * sd / np.sqrt(effective)),
-        "rhat": ("component", np.array([rhat(trace) for trace in sound])),
+        "rhat": ("component", np.array([rhat(trace) for trace in ok_traces])),
         "ess": ("component", effective),
         "drift": ("component", drifts),
         "drift_se": ("component", errors),
     }
 
 
-def _relaxation(rise: np.ndarray, setting: SamplerConfig) -> dict[str, tuple[str, np.ndarray]]:
-    """Return whether chains equilibrated, by the setting and by the trace [chain, draw], burn-in included."""
-    sound = [trace[~np.isnan(trace).all(1)] for trace in rise]
-    gained = np.array([half_length_change(trace, burn_in=setting.burn_in) for trace in sound])
-    known = equilibrated(setting)
+def _equilibration(rise: np.ndarray, setting: SamplerConfig) -> dict[str, tuple[str, np.ndarray]]:
+    """Return the four variables of equilibration. rise is [component, chain, draw], burn-in included."""
+    ok_traces = [trace[~np.isnan(trace).all(1)] for trace in rise]
+    changes = np.array([half_length_change(trace, burn_in=setting.burn_in) for trace in ok_traces])
+    shares = equilibrated(setting)
     values = {
-        "half_length_change": setting.n_beta * gained[:, 0],
-        "half_length_change_se": setting.n_beta * gained[:, 1],
-        "equilibrated_variance": np.full(len(rise), known.variance),
-        "equilibrated_mean": np.full(len(rise), known.mean),
+        "half_length_change": setting.n_beta * changes[:, 0],
+        "half_length_change_se": setting.n_beta * changes[:, 1],
+        "equilibrated_variance": np.full(len(rise), shares.variance),
+        "equilibrated_mean": np.full(len(rise), shares.mean),
     }
     return {name: ("component", value) for name, value in values.items()}
 
 
-def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
+def _single_chain_tests(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]:
     """Return the single-chain tests that ``kept`` [component, chain, draw] has enough draws for."""
     draws, values = kept.shape[-1], {}
     if draws >= geweke.LEAST_DRAWS:
@@ -268,12 +282,16 @@ def _by_chain(kept: np.ndarray) -> dict[str, tuple[tuple[str, str], np.ndarray]]
 def _acceptance(
     accepted: np.ndarray, sizes: Sequence[int], setting: SamplerConfig
 ) -> dict[str, tuple[str, np.ndarray]]:
-    """Return each component's mean acceptance and its null, from ``accepted`` [component, chain, draw]."""
-    expected = np.full(accepted.shape[::2], np.nan)  # [component, draw]
+    """Return the mean acceptance of each component, and the acceptance expected for a constant loss.
+
+    accepted  [component, chain, draw]
+    sizes     number of coordinates of each component
+    """
+    expected = np.full((accepted.shape[0], accepted.shape[2]), np.nan)
     recorded = np.isfinite(accepted).any(1)
     if recorded.any():
-        law = {name: getattr(setting, name) for name in ("draws", "localization", "step_size", "thinning")}
-        nulls = {size: acceptance_null(size=size, **law)[setting.burn_in :] for size in set(sizes)}
+        chain = {name: getattr(setting, name) for name in ("draws", "localization", "step_size", "thinning")}
+        nulls = {size: acceptance_null(size=size, **chain)[setting.burn_in :] for size in set(sizes)}
         expected = np.where(recorded, np.stack([nulls[size] for size in sizes]), np.nan)
     return {
         "acceptance": ("component", mean_of_finite(accepted.reshape(len(accepted), -1))),
