@@ -125,8 +125,8 @@ def _bars(ax: Axes, one: xr.Dataset) -> None:
             for y, x, w in zip(rows, left, width, strict=True):
                 if name == "share" and w >= LABELLED_FROM:
                     text_color = "white" if pattern in ("ngram", "induction") else "black"
-                    centred = {"ha": "center", "va": "center"}
-                    ax.text(x + w / 2, y, f"{w:.0%}", **centred, fontsize=6, color=text_color)
+                    label = ax.text(x + w / 2, y, f"{w:.0%}", ha="center", va="center", fontsize=6)
+                    label.set_color(text_color)
             left += width
     ax.set_xlim(0, 1)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
