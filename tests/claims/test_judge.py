@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from tests.claims.judged import a_claim, claims, judged
-from tests.claims.runs import LANGUAGE, rllc
+from tests.claims.judged import TYPES, a_claim, claims, judged
+from tests.claims.runs import LANGUAGE, rllc, scores
 
 from rllc.claims import last
 from rllc.claims.judge import judge
@@ -54,3 +54,25 @@ def test_claims_of_a_work_that_are_left_out_are_told():
 def test_two_claims_of_one_name_about_one_experiment_are_refused():
     with pytest.raises(ValueError, match="a_claim"):
         judged(a_claim(), a_claim())
+
+
+def test_claim_left_out_of_one_experiment_of_two_is_told_with_the_reason():
+    told, another = [], replace(LANGUAGE, name="another")
+    judge(
+        claims(a_claim()), {"language": LANGUAGE, "another": another}, {"language": {"rllc": rllc()}, "another": {"attention_scores": scores(TYPES)}},
+        tell=told.append,
+    )  # fmt: skip
+    assert [line for line in told if "a_claim is not judged on another: " in line and "rllc" in line]
+
+
+@pytest.mark.parametrize("experiments", [{}, {"language": LANGUAGE}])
+def test_table_without_seeds_is_empty(experiments):
+    made = judge([], experiments, {name: {} for name in experiments})
+    assert dict(made.sizes)["claim"] == dict(made.sizes)["seed"] == 0
+    assert made.sizes["experiment"] == len(experiments)
+
+
+def test_claim_that_presupposes_itself_is_refused():
+    own = [replace(each, given=each.name) for each in claims(a_claim())]
+    with pytest.raises(ValueError, match="a_claim presupposes itself"):
+        judge(own, {"language": LANGUAGE}, {"language": {"rllc": rllc()}})

@@ -316,3 +316,29 @@ def test_one_chain_that_is_left_has_no_error_and_keeps_its_mean():
     found = combined(x, x, np.zeros(4), None)
     assert np.isnan(found["llc_se"])
     assert found["change"] == found["change_by_chain"][1] == 0
+
+
+def test_correction_has_mean_zero_given_the_minibatches_and_a_bias_for_separate_ones():
+    """One minibatch per run, of curvature 1 or 30: beta is large where the control is small."""
+    runs, chains, step_size, localization = 400, 6, 0.02, 20.0
+    random = np.random.default_rng(0)
+    curvature = random.permutation(np.repeat([1.0, 30.0], runs // 2))[:, None]
+    estimate_at = np.zeros((runs, chains))
+    control_at, x, y, law = estimate_at.copy(), [], [], []
+    a, variance = 1 - step_size * localization / 2, 0.0
+    for _ in range(60):
+        x.append(curvature * estimate_at**2 / 2)
+        y.append(curvature * control_at**2 / 2)
+        law.append(variance)
+        move = step_size**0.5 * random.standard_normal((runs, chains))
+        estimate_at = estimate_at - step_size / 2 * (curvature + localization) * estimate_at + move
+        control_at = a * control_at + move
+        variance = a * a * variance + step_size
+    x, y = np.moveaxis(x, 0, -1), np.moveaxis(y, 0, -1)
+    beta = np.stack([coefficients(*each, pairs=4, memory=1.0) for each in zip(x, y, strict=True)])
+    given = curvature * np.mean(law) / 2  # the control's mean given the minibatch, and over both
+    for mean, biased in ((given, False), (given.mean(), True)):
+        correction = (beta * (y.mean(-1) - mean)).mean(1)
+        error = correction.std() / runs**0.5
+        assert (abs(correction.mean()) > 8 * error) == biased
+        assert biased or abs(correction.mean()) < 4 * error

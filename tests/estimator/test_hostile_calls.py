@@ -1,6 +1,7 @@
 """What users hand in by mistake is refused in words that name the argument; what is odd but right is taken."""
 
 from collections import OrderedDict
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -402,13 +403,13 @@ OF_HEADS = {
     "batches: one": ({"batches": BATCH}, "batches is a Batch: expected a sequence"),
     "batches: tokens alone": ({"batches": [TOKENS]}, "batches hold a tensor of torch.int64: expected an rllc.tasks.b"),
     "batches: too long": ({"batches": [Batch(TOKENS.repeat(1, 2), *BATCH[1:])]}, r"expected contexts \[batch, up to 6\]"),
-    "batches: unknown tokens": ({"batches": [BATCH._replace(contexts=TOKENS + 1)]}, "of tokens below 11"),
+    "batches: unknown tokens": ({"batches": [BATCH._replace(contexts=TOKENS + 1)]}, "batches hold token 11: expected 0 to 10"),
     "batches: targets of all positions": ({"batches": [BATCH._replace(targets=TOKENS)]}, r"and targets \[batch, scored\]"),
-    "heads: unknown": ({"heads": ["2:0"]}, "expected different labels among 0:0, 0:1, 1:0, 1:1"),
-    "heads: twice": ({"heads": ["0:0", "0:0"]}, "expected different labels among"),
-    "heads: text": ({"heads": "0:0"}, "expected different labels among"),
-    "heads: a number": ({"heads": 0}, r"heads \[0\]: expected different labels among"),
-    "heads: none": ({"heads": []}, "expected different labels among"),
+    "heads: unknown": ({"heads": ["2:0"]}, "heads has the unknown label '2:0': choose from 0:0, 0:1, 1:0, 1:1"),
+    "heads: twice": ({"heads": ["0:0", "0:0"]}, "heads has '0:0' twice"),
+    "heads: text": ({"heads": "0:0"}, "heads is '0:0': expected a list of labels"),
+    "heads: a number": ({"heads": 0}, "heads is 0: expected a list of labels"),
+    "heads: none": ({"heads": []}, "heads is empty: choose from 0:0, 0:1"),
     "setting: a dict": ({"setting": SETTING}, "setting is .*: expected an rllc.sampler_config.SamplerConfig"),
     "max_memory: text": ({"max_memory": "1GB"}, "max_memory is '1GB': expected a number of bytes"),
     "device: unknown": ({"device": "gpu"}, "device is 'gpu': expected a device"),
@@ -443,6 +444,25 @@ def test_a_control_of_heads_on_other_batches_is_refused():
     other = Batch(TOKENS.flip(0), BATCH.positions, BATCH.targets)
     with pytest.raises(ValueError, match="expected the same loss, weights and batches"):
         heads_called(control_of=on, batches=[other])
+
+
+@pytest.mark.parametrize(("kind", "draw"), [({"gradient": False}, 4), ({"drift_free": True}, 1)], ids=str)
+def test_a_control_of_heads_whose_first_kept_batch_alone_agrees_is_refused(kind, draw):
+    batches = [Batch(TOKENS.roll(shift, 0), BATCH.positions, BATCH.targets) for shift in range(3)]
+    setting = SamplerConfig(**SETTING, burn_in=3)  # draw 3 uses batches[0]
+    on = heads_called(batches=batches, setting=setting)
+    control = replace(setting, **kind)
+    assert np.isfinite(heads_called(control_of=on, batches=batches, setting=control).llc).all()
+    other = [batches[0], batches[2], batches[1]]
+    with pytest.raises(ValueError, match=f"centre of draw {draw}, .*expected the same loss"):
+        heads_called(control_of=on, batches=other, setting=control)
+
+
+def test_a_control_with_antithetic_pairs_is_refused_by_their_name():
+    setting = SamplerConfig(**SETTING | {"chains": 4}, antithetic_pairs=2)
+    on = heads_called(setting=setting)
+    with pytest.raises(ValueError, match="antithetic_pairs is 2 for a control: expected 0"):
+        heads_called(control_of=on, setting=setting)
 
 
 @pytest.mark.parametrize("more", [{}, {"vectorize": True}, {"drift_free": True}, RMSPROP], ids=str)

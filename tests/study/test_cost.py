@@ -201,7 +201,22 @@ def test_default_cost_of_a_section_without_contexts_is_that_of_all_held_out_ones
 def test_default_cost_counts_sequences_of_the_length_that_the_section_says():
     experiment = study().experiments["language"]
     found = two_passes(work(study(), experiment, LongSequences(), [0]))
-    assert found.cpu_seconds == pytest.approx(cost.START + 2 * Facts(experiment, None).one(30, length=7))
+    facts = Facts(experiment, None)
+    assert found.cpu_seconds == pytest.approx(cost.START + 2 * facts.one(30, length=7))
+    assert found.megabytes == pytest.approx(900 + 8 * facts.logits(30, 7))
+
+
+class LargeBatches(ConfigModel):
+    """Batches larger than the contexts there are."""
+
+    contexts: int = 4
+    batch_size: int = 1000
+
+
+def test_default_cost_holds_no_more_contexts_in_memory_than_there_are():
+    experiment = study().experiments["language"]
+    found = two_passes(work(study(), experiment, LargeBatches(), [0]))
+    assert found.megabytes == pytest.approx(900 + 8 * Facts(experiment, None).logits(4))
 
 
 def test_a_training_costs_three_passes_a_step_and_keeps_its_checkpoints():

@@ -1,4 +1,4 @@
-"""Smooth curves over training by Gaussian processes in the logarithm of the step, with slopes."""
+"""Smooth a training curve with a Gaussian process in ln(step), and return its slope."""
 
 import warnings
 from typing import NamedTuple
@@ -10,14 +10,17 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Sum, WhiteKernel
 
 RESTARTS = 4
-SIGNAL, LENGTH, NOISE = (1e-2, 1e2), (0.1, 5.0), (1e-8, 1.0)  # bounds; variances of a standardised curve
+# Bounds of the hyperparameters, for a curve of mean 0 and variance 1: SIGNAL and NOISE are variances, LENGTH
+# is in units of ln(step).
+SIGNAL, LENGTH, NOISE = (1e-2, 1e2), (0.1, 5.0), (1e-8, 1.0)
+AT_A_BOUND = "The optimal value found for dimension"  # start of sklearn's warning
 
 
 class Smooth(NamedTuple):
-    """A curve and its slope d/dln(step) at its n checkpoints: posterior means [n], in the curve's units.
+    """Posterior mean of a curve, and of its slope d/dln(step), at n checkpoints: arrays [n].
 
-    covariance  of values and slopes together [2n, 2n]
-    noise       standard deviation of the residuals
+    covariance  joint posterior covariance of (values, slopes): [2n, 2n]
+    noise       standard deviation of the fitted white noise
     """
 
     value: np.ndarray
@@ -27,23 +30,26 @@ class Smooth(NamedTuple):
 
     @property
     def errors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the posterior standard deviations of values and slopes."""
+        """Return the posterior standard deviations of values and slopes: two arrays [n]."""
         value, slope = np.sqrt(np.maximum(self.covariance.diagonal(), 0.0)).reshape(2, -1)
         return value, slope
 
     def draws(self, count: int, *, random_seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return joint draws of values and slopes: [count, n] each."""
+        """Return ``count`` joint posterior samples of values and slopes: two arrays [count, n]."""
         mean = np.concatenate([self.value, self.slope])
-        random = np.random.default_rng(random_seed)
-        drawn = random.multivariate_normal(mean, self.covariance, count, method="eigh", check_valid="ignore")
-        return drawn[:, : self.value.size], drawn[:, self.value.size :]
+        generator = np.random.default_rng(random_seed)
+        samples = generator.multivariate_normal(
+            mean, self.covariance, count, method="eigh", check_valid="ignore"
+        )
+        return samples[:, : self.value.size], samples[:, self.value.size :]
 
 
 def smooth(step: np.ndarray, value: np.ndarray) -> Smooth:
-    """Return the posterior of a Gaussian process c exp(-(x - x')^2 / 2 l^2) with white noise, x = ln(step).
+    """Return the Gaussian-process posterior of a curve and its slope over x = ln(step).
 
-    c, l and the noise maximise the likelihood within ``SIGNAL``, ``LENGTH`` and ``NOISE``. The
-    slope is a linear function of the process: cov(f'(x), f(x')) = -(x - x') / l^2 k and
+    The kernel is k(x, x') = c exp(-(x - x')^2 / (2 l^2)), plus white noise. c, l and the noise maximise the
+    marginal likelihood of the standardised curve, within the bounds ``SIGNAL``, ``LENGTH`` and ``NOISE``. The
+    slope f' has cov(f'(x), f(x')) = -(x - x') k / l^2 and
     cov(f'(x), f'(x')) = (1 / l^2 - (x - x')^2 / l^4) k.
 
     step, value  [n], steps positive and ascending, values finite
@@ -51,25 +57,32 @@ def smooth(step: np.ndarray, value: np.ndarray) -> Smooth:
     x, level, scale = np.log(step), value.mean(), value.std() or 1.0
     kernel = ConstantKernel(1.0, SIGNAL) * RBF(1.0, LENGTH) + WhiteKernel(0.01, NOISE)
     process = fitted(kernel, x, (value - level) / scale, restarts=RESTARTS)
-    found = process.kernel_
-    assert isinstance(found, Sum)
-    signal, white = found.k1, found.k2.noise_level
+    kernel = process.kernel_
+    assert isinstance(kernel, Sum)
+    signal, white = kernel.k1, kernel.k2.noise_level
     length = signal.k2.length_scale
-    apart = x[:, None] - x
-    values = signal(x[:, None])
-    slopes = -apart / length**2 * values
-    curvature = (1 / length**2 - apart**2 / length**4) * values
-    both = np.vstack([values, slopes])
-    factor = cho_factor(values + (white + process.alpha) * np.eye(x.size), lower=True)
-    mean = both @ cho_solve(factor, process.y_train_)
-    covariance = np.block([[values, slopes.T], [slopes, curvature]]) - both @ cho_solve(factor, both.T)
-    f, slope = scale * mean.reshape(2, -1)
-    return Smooth(f + level, slope, scale**2 * covariance, scale * np.sqrt(white))
+    distance = x[:, None] - x
+    value_cov = signal(x[:, None])
+    slope_value_cov = -distance / length**2 * value_cov
+    slope_cov = (1 / length**2 - distance**2 / length**4) * value_cov
+    cross = np.vstack([value_cov, slope_value_cov])  # values, then slopes, with the data
+    factor = cho_factor(value_cov + (white + process.alpha) * np.eye(x.size), lower=True)
+    mean = cross @ cho_solve(factor, process.y_train_)
+    prior = np.block([[value_cov, slope_value_cov.T], [slope_value_cov, slope_cov]])
+    covariance = prior - cross @ cho_solve(factor, cross.T)
+    mean_value, mean_slope = scale * mean.reshape(2, -1)
+    return Smooth(mean_value + level, mean_slope, scale**2 * covariance, scale * np.sqrt(white))
 
 
 def fitted(kernel: Kernel, x: np.ndarray, value: np.ndarray, *, restarts: int) -> GaussianProcessRegressor:
-    """Return the process of maximum likelihood; ignore warnings of hyperparameters at a bound."""
+    """Fit a Gaussian process by maximum likelihood, the best of 1 + ``restarts`` optimisations.
+
+    x, value  [n]
+
+    A hyperparameter at a bound is expected here, so sklearn's warning of it is hidden. Other warnings, as of
+    an optimiser that fails, are shown.
+    """
     process = GaussianProcessRegressor(kernel, n_restarts_optimizer=restarts, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", AT_A_BOUND, ConvergenceWarning)
         return process.fit(x[:, None], value)

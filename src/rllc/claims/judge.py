@@ -1,5 +1,6 @@
-"""The table of claims: every claim is judged on every experiment that it is about."""
+"""Judge every claim on every experiment it is about, and return the table."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -30,73 +31,84 @@ def judge(
     published: Mapping[str, Sequence[tuple[Experiment, Datasets]]] | None = None,
     tell: Callable[[str], None] = lambda line: None,
 ) -> xr.Dataset:
-    """Return the table of claims.
+    """Judge the claims and return a table with one row per claim and experiment.
 
-    claims       each is judged on every experiment that it is about and that has the curves it reads
-    experiments  name -> what claims may ask of it, in the order of the table
+    claims       claims to judge. A claim is skipped on experiments that lack its curves
+    experiments  name -> description that claims may query; its order is the order of rows
     datasets     experiment -> its datasets by name
-    numbers      statistics of every experiment that has them, for tables beside the claims
-    repeat       analyses that depend on types of heads -> how they are made again with others
-    published    work -> the claimants' own curves, as experiments
-    tell         is called with a line on what is done
+    numbers      further statistics to list, by experiment and seed
+    repeat       analysis -> function that repeats it with other types of heads, for the chance level
+    published    module of claims -> the claimants' own curves, as (experiment, datasets)
+    tell         called with one line of progress at a time
 
-    The table has the columns of ``rllc.claims.columns`` by (claim, seed), (claim) and (claim,
-    published_seed). Each of ``numbers`` stands with its error by (experiment, seed). A claim about several
-    experiments has a row for each, called ``<claim>.<experiment>``.
+    ``rllc.claims.columns`` lists the columns, with dims (claim, seed), (claim) or (claim, published_seed).
+    Each statistic of ``numbers`` has dims (experiment, seed), as have its error and the share of unreliable
+    estimates. A claim about several experiments has a row for each, called ``<claim>.<experiment>``.
 
-    A seed passes where the whole Student interval of the value lies within the bounds. It fails where all
-    of the interval lies beyond one bound. A seed is undecided in four other cases:
+    A seed passes if the whole 95 % Student interval of its value lies within the bounds. It fails if the
+    whole interval lies beyond one bound. It is undecided in four cases; the last two take precedence:
 
     - the interval crosses a bound;
-    - the error is not known;
-    - more than ``DOUBTED`` of the estimates behind the value are not reliable;
-    - the claim that this one presupposes does not pass.
+    - the error is unknown;
+    - more than the share ``DOUBTED`` of the estimates behind the value are unreliable;
+    - the claim presupposes one that does not pass in this seed.
 
-    A value without sampling error has an interval without length. The interval is of one seed and one
-    claim: it holds no bias of a maximum, and is not widened for the number of claims. Errors of comparisons
-    are to first order. That of a difference v - w is sqrt(s^2 + t^2), and that of a ratio
-    sqrt(s^2 + (v t / w)^2) / |w|. Here t = sqrt(sum of squared errors) / n, for the mean w over n seeds.
+    If the value has no sampling error, the interval is the value itself. Intervals are per seed and per
+    claim. They are not corrected for multiple claims, nor for the bias of taking the largest of several noisy
+    values.
 
-    Where a claim reads types of heads, these are shuffled within their layers. ``chance`` is the share of
-    orders in which every seed passes by its value alone. Above ``CHANCE`` a claim that does not fail is
-    not judged: its pass would say nothing. With few heads the measured order alone can be so large a share.
+    For a claim that compares with another experiment, v is the value with error s. w is the mean over the n
+    seeds of the other experiment, with error t = sqrt(sum of squared errors) / n. To first order the error of
+    v - w is sqrt(s^2 + t^2), and that of v / w is sqrt(s^2 + (v t / w)^2) / |w|.
 
-    Raises ValueError in four cases: a claim presupposes one that is not there, two claims of one name are
-    about one experiment, a claim of a file is about no experiment that has its curves, a function fails.
+    If a claim reads types of heads, the types are shuffled within each layer. ``chance`` is the share of
+    shuffles in which every seed's value lies within the bounds, errors ignored. If it exceeds ``CHANCE`` and
+    the claim does not fail, the claim is not judged, since passing would mean nothing. With few heads there
+    are few shuffles, so the measured assignment alone can exceed ``CHANCE``.
+
+    Raises ValueError in these cases:
+
+    - a claim presupposes an unknown claim, or itself
+    - two claims about one experiment have the same name
+    - a claim of a user's file (``work`` ends in .py) cannot be judged on any experiment
+    - a claim's function raises
     """
-    known = {each.name for each in claims}
-    if unknown := [
-        f"{each.name} presupposes {each.given!r}" for each in claims if each.given and each.given not in known
-    ]:
-        raise ValueError(f"claim {', '.join(unknown)}: expected the name of another claim")
-    table = Values(experiments, datasets, repeat or {})
-    rows = _rows(claims, table, tell)
-    several = {each.name for each, _ in rows if sum(other.name == each.name for other, _ in rows) > 1}
-    called = [f"{each.name}.{name}" if each.name in several else each.name for each, name in rows]
-    outcomes = [judged_outcome(each, name, table) for each, name in rows]
+    _check_given(claims)
+    values = Values(experiments, datasets, repeat or {})
+    rows = _rows(claims, values, tell)
+    number_of_rows = Counter(claim.name for claim, _ in rows)
+    labels = [
+        f"{claim.name}.{name}" if number_of_rows[claim.name] > 1 else claim.name for claim, name in rows
+    ]
+    outcomes = [judged_outcome(claim, name, values) for claim, name in rows]
     outcomes = presupposing(rows, outcomes)
-    chances = chance_levels(rows, table, tell)
-    seeds = sorted({seed for name in experiments for seed in table.seeds(name)})
+    chances = chance_levels(rows, values, tell)
+    seeds = sorted({seed for name in experiments for seed in values.seeds(name)})
     columns: dict[str, list[Any]] = {key: [] for key in (*PER_SEED, *NUMBERS, *TEXTS)}
-    for (each, name), outcome, chance in zip(rows, outcomes, chances, strict=True):
-        for key, value in row_of(each, name, outcome, chance, table).items():
-            columns[key].append(_spread(value, table.seeds(name), seeds, key) if key in PER_SEED else value)
-    made: dict[str, tuple[str | tuple[str, ...], np.ndarray]] = {
-        key: (("claim", "seed"), np.asarray(columns[key], dtype=float).reshape(-1, len(seeds)))
-        for key in PER_SEED
+    for (claim, name), outcome, chance in zip(rows, outcomes, chances, strict=True):
+        for key, value in row_of(claim, name, outcome, chance, values).items():
+            if key in PER_SEED:
+                fill = PASSES["missing"] if key == "passes" else NAN
+                value = _align(value, values.seeds(name), seeds, fill)
+            columns[key].append(value)
+    shape = len(rows), len(seeds)
+    variables: dict[str, tuple[str | tuple[str, ...], np.ndarray]] = {
+        key: (("claim", "seed"), np.asarray(columns[key], dtype=float).reshape(shape)) for key in PER_SEED
     }
-    made |= {key: ("claim", np.asarray(columns[key], dtype=float)) for key in NUMBERS}
-    made |= {key: ("claim", text_array(columns[key])) for key in TEXTS}
-    made["passes"] = made["passes"][0], made["passes"][1].astype(np.int8)
-    coords = {"claim": text_array(called), "seed": np.asarray(seeds, dtype=np.int64)}
-    coords |= {
+    variables |= {key: ("claim", np.asarray(columns[key], dtype=float)) for key in NUMBERS}
+    variables |= {key: ("claim", text_array(columns[key])) for key in TEXTS}
+    variables["passes"] = variables["passes"][0], variables["passes"][1].astype(np.int8)
+    names = [experiment.label or name for name, experiment in experiments.items()]
+    coords = {
+        "claim": text_array(labels),
+        "seed": np.asarray(seeds, dtype=np.int64),
         "experiment": text_array(experiments),
-        "experiment_label": ("experiment", text_array(e.label or n for n, e in experiments.items())),
+        "experiment_label": ("experiment", text_array(names)),
     }
     result = (
-        xr.Dataset(made, coords)
-        .merge(listed(numbers, table, seeds))
-        .merge(by_published(rows, called, published or {}))
+        xr.Dataset(variables, coords)
+        .merge(listed(numbers, values, seeds))
+        .merge(by_published(rows, labels, published or {}))
     )
     result = describe(result, VARIABLES)
     result["passes"].attrs |= {
@@ -106,36 +118,57 @@ def judge(
     return result
 
 
-def _rows(claims: Sequence[Claim], table: Values, tell: Callable[[str], None]) -> list[tuple[Claim, str]]:
+def _check_given(claims: Sequence[Claim]) -> None:
+    """Raise ValueError if a claim presupposes an unknown claim, or itself."""
+    known = {claim.name for claim in claims}
+    for claim in claims:
+        if claim.given == claim.name:
+            raise ValueError(f"claim {claim.name} presupposes itself: expected the name of another claim")
+        if claim.given and claim.given not in known:
+            raise ValueError(
+                f"claim {claim.name} presupposes {claim.given!r}, which is not a claim: expected the name of "
+                "another claim; see ``given`` of rllc.claim"
+            )
+
+
+def _rows(claims: Sequence[Claim], values: Values, tell: Callable[[str], None]) -> list[tuple[Claim, str]]:
     """Return every claim with each experiment that it is judged on. Tell which are left out, and why."""
     rows: list[tuple[Claim, str]] = []
-    left_out: dict[str, str] = {}
-    for name, experiment in table.experiments.items():
-        about = [each for each in claims if each.applies(experiment)]
-        names = [each.name for each in about]
-        if twice := sorted({each for each in names if names.count(each) > 1}):
-            raise ValueError(f"two claims about {name} are called {', '.join(twice)}: give one another name")
-        for each in about:
-            lacking = table.lacks(each.statistic, name)
-            lacking = lacking or (each.versus and table.lacks(each.statistic, each.versus)) or ""
-            if lacking:
-                left_out[each.name] = lacking
+    left_out: dict[str, dict[str, str]] = {claim.name: {} for claim in claims}  # claim, experiment -> reason
+    for name, experiment in values.experiments.items():
+        about = [claim for claim in claims if claim.applies(experiment)]
+        count = Counter(claim.name for claim in about)
+        if twice := sorted(each for each in count if count[each] > 1):
+            raise ValueError(
+                f"two claims about {name} have the same name {', '.join(twice)}: rename one (claim(name=...))"
+            )
+        for claim in about:
+            read = [name, *([claim.versus] if claim.versus else [])]
+            reason = next(filter(None, (values.lacks(claim.statistic, each) for each in read)), "")
+            if reason:
+                left_out[claim.name][name] = reason
             else:
-                rows.append((each, name))
-        tell(f"{name}: {sum(of == name for _, of in rows)} claims")
-    judged = {each.name for each, _ in rows}
-    for each in claims:
-        if each.name in judged:
+                rows.append((claim, name))
+        tell(f"{name}: {sum(of == name for _, of in rows)} claims to judge")
+    judged = {claim.name for claim, _ in rows}
+    for claim in claims:
+        reasons = left_out[claim.name]
+        if claim.name in judged:
+            for name, reason in reasons.items():
+                tell(f"claim {claim.name} is not judged on {name}: {reason}")
             continue
-        nothing = f"no experiment here is one that it is about ({each.experiment})"
-        lacking = left_out.get(each.name, nothing)
-        if each.work.endswith(".py"):
-            raise ValueError(f"{each.work}: the claim {each.name} is not judged: {lacking}")
-        tell(f"not judged, {each.name}: {lacking}")
+        about_none = f"it is about experiments {claim.experiment!r}, and none is here"
+        reason = "; ".join(dict.fromkeys(reasons.values())) or about_none
+        if claim.work.endswith(".py"):
+            raise ValueError(
+                f"{claim.work}: claim {claim.name} cannot be judged: {reason}; add such an experiment, or "
+                "change what the claim is about"
+            )
+        tell(f"claim {claim.name} is not judged: {reason}")
     return rows
 
 
-def _spread(values: np.ndarray, own: Sequence[int], seeds: Sequence[int], key: str) -> list[float]:
-    """Return values by the seeds of all experiments, NaN (of passes, missing) where this one has none."""
+def _align(values: np.ndarray, own: Sequence[int], seeds: Sequence[int], fill: float) -> list[float]:
+    """Return the values of an experiment's ``own`` seeds at all ``seeds``, else ``fill``."""
     known = dict(zip(own, np.asarray(values, dtype=float).tolist(), strict=True))
-    return [known.get(seed, PASSES["missing"] if key == "passes" else NAN) for seed in seeds]
+    return [known.get(seed, fill) for seed in seeds]

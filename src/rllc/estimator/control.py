@@ -107,9 +107,16 @@ def known_at_center(control_of: Any, setting: SamplerConfig) -> tuple[Tensor, fl
 
 
 def check_center(here: Tensor, known: Tensor) -> None:
-    """Raise ValueError where the loss of a batch at the centre differs from the estimate's loss."""
-    if not torch.isclose(here.double().cpu(), known.cpu(), rtol=TOLERANCE, atol=0.0):
+    """Raise ValueError if a control's losses at the centre differ from its estimate's.
+
+    here   [draw]: computed by the control; NaN: not computed, so not compared
+    known  [draw]: of the estimate
+    """
+    here, known = here.double().cpu(), known.cpu()
+    differs = ~(torch.isclose(here, known, rtol=TOLERANCE, atol=0.0) | here.isnan())
+    if differs.any():
+        draw = int(differs.nonzero()[0])
         raise ValueError(
-            f"control_of has the loss {known.item():.6g} at the centre, its control "
-            f"{here.item():.6g}: expected the same loss, weights and batches for both"
+            f"control_of has the loss {known[draw]:.6g} at the centre of draw {draw}, its control "
+            f"{here[draw]:.6g}: expected the same loss, weights and batches for both"
         )

@@ -1,21 +1,22 @@
-"""Refined LLCs of the attention heads of a transformer, much faster than by ``llc.estimate``.
+"""Estimate the refined LLC of attention heads, much faster than ``llc.estimate``.
 
-Work that chains would repeat is done once per minibatch, for all chains and heads of a layer
-(kernels/at_center.py). This is the input of the layer, the outputs of the other heads, and the logits that a
-last-layer head changes by a low-rank term. Only the head's own tensors are state. Logits, and in the last
-layer queries, exist at scored positions only (kernels/heads.py). Draws are those of ``llc.estimate`` with the
-same seed.
+The forward pass at w* runs once per minibatch, and all chains and heads of a layer share it
+(kernels/at_center.py). It gives the layer's input, the outputs of the other heads, and the logits at w*. A
+head in the last layer changes these logits by a low-rank term. Chains hold only the tensors of their head.
+Logits are computed at scored positions only, and so are queries in the last layer (kernels/heads.py). Draws
+equal those of ``llc.estimate`` with the same seed, to float tolerance.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.estimator.check_heads import check_batch, check_heads
 from rllc.estimator.control import check_center
 from rllc.estimator.kernels.at_center import Folded, forward_at_center
 from rllc.estimator.kernels.cross_entropy import Targets, targets_of
@@ -24,7 +25,7 @@ from rllc.estimator.kernels.head_attention import Head
 from rllc.estimator.kernels.heads import Above, Bounds, Layer, losses_and_gradients
 from rllc.estimator.results import Prepared, estimated
 from rllc.estimator.samplers.admissible import check_at_center, check_tensors
-from rllc.estimator.samplers.batches import kind_of, to_device
+from rllc.estimator.samplers.batches import to_device
 from rllc.estimator.samplers.by_name import advance_of, reads_gradient
 from rllc.estimator.samplers.chains import ChainBatch, Step, Traces, chains_at, run_chains
 from rllc.estimator.samplers.pairs import Pairs, rises
@@ -34,12 +35,18 @@ from rllc.models.transformer import Architecture, shapes
 from rllc.models.weights import Weights, check_weights
 from rllc.sampler_config import SamplerConfig, shown
 from rllc.tasks.batch import Batch
-from rllc.vocabulary import head_labels
 
-# Bytes at once where max_memory does not say. On a CPU, blocks of logits and the activations of one context
-# or a few stay in a core's cache; on a GPU, few and large launches.
+# Default sizes of blocks in bytes, used if max_memory is None. On a CPU a block of logits, or the activations
+# of a few contexts, fits in a core's cache. On a GPU blocks are large, so that there are few kernel launches.
 LOGITS_BYTES = {"cpu": 2**22, "cuda": 2**31}
 ACTIVATION_BYTES = {"cpu": 2**21, "cuda": 2**32}
+
+
+class CenterPass(NamedTuple):
+    """The forward pass at w* on one minibatch: the tensors that heads read."""
+
+    layers: list[Layer]
+    targets: Targets
 
 
 def estimate_heads(
@@ -51,19 +58,23 @@ def estimate_heads(
     setting: SamplerConfig,
     **rest: Any,
 ) -> xr.Dataset:
-    """Return the refined LLC of every head (arXiv 2410.02984, sec. 2.2): one component per head label.
+    """Return the refined LLC of attention heads (arXiv 2410.02984, sec. 2.2), one component per head.
 
-    The result is that of ``llc.estimate`` with the loss ``models.loss.next_token_loss(architecture)`` and
-    the masks of each head (index h of W_K, W_O, W_Q, W_V, b_K, b_Q, b_V). It agrees draw by draw, to float
-    tolerance. Arguments of the same name mean the same. The rest are those of ``results.estimated``.
+    Equals ``llc.estimate`` draw by draw, to float tolerance, with the loss
+    ``models.loss.next_token_loss(architecture)`` and a mask per head. A head's mask selects index h of W_K,
+    W_O, W_Q, W_V, b_K, b_Q and b_V. Arguments with the same name mean the same in both. ``rest`` are further
+    arguments of ``results.estimated``.
 
     weights     all weights of the model, by name
+    batches     next-token minibatches (``rllc.tasks.batch.Batch``)
     heads       labels ``"layer:head"`` (None: all heads)
-    setting     of any sampler
-    max_memory  bytes of logits, and of one kind of activation, at once (one chain and one row, or one
-                context, at least)
+    setting     sampler settings, for any sampler
+    max_memory  largest size in bytes of a block of logits, and of each kind of activation. A block holds at
+                least one chain and one (context, position) pair, or one chain and one context
 
-    Raises ValueError as ``estimate``, and where a weight is missing or misshapen, or a head is not there.
+    Raises ValueError as ``llc.estimate`` does, and in these cases: a weight is missing or has a wrong shape,
+    a head does not exist, a batch does not fit, or the loss at w* of a draw of a control differs from that of
+    its estimate (draws whose loss a control does not compute are not compared).
 
     >>> from rllc.models import attention_only
     >>> from rllc.tasks.batch import next_token_batch
@@ -81,11 +92,11 @@ def estimate_heads(
     ):
         if not isinstance(value, kind):
             raise ValueError(f"{name} is {shown(value)}: expected an {kind.__module__}.{kind.__name__}")
-    labels = _check_heads(heads, architecture)
+    labels = check_heads(heads, architecture)
     expected = shapes(architecture)
     check_tensors(weights)
     own = {name: w for name, w in weights.items() if name in expected}
-    check_weights(own, expected, f"what is given for {architecture}")
+    check_weights(own, expected, "weights")
 
     def prepare(weights: Weights, at_center: Tensor | None) -> Prepared:
         return Prepared(
@@ -113,48 +124,61 @@ def sample_heads(
 ) -> Traces:
     """Return the traces of the chains of ``heads``.
 
-    together   whether all chains that fit run in one launch (None: on a GPU), or one after the other
-    at_center  losses at w* by draw, where they are known; a loss that differs is an error
+    together   True: run all chains that fit in one launch. False: one chain after the other. None: True on a
+               GPU, else False
+    at_center  [draw]: for a control, its estimate's losses at w*; else None. Raises ValueError if the loss of
+               a draw differs. Draws whose loss a control does not compute are not compared
 
-    State and results have the weights' dtype. Products are rounded as ``torch.autocast`` asks, their sums
-    and results are not: on a CPU to bf16, on a GPU to TF32.
+    Other arguments are those of ``estimate_heads``. Positions and gradients have the weights' dtype; the
+    traces are float64. Under ``torch.autocast`` the inputs of matrix products are rounded, on a CPU to bf16
+    and on a GPU to TF32. Sums and outputs keep the weights' dtype.
     """
     device = next(iter(weights.values())).device
-    limits = _limits(device, max_memory, together)
-    model = _folded(weights, architecture)
-    how = {"chains": range(setting.chains), "setting": setting}
+    bounds = _bounds(device, max_memory, together)
+    model = _fold(weights, architecture)
     group = [
-        chains_at(gather(weights, *_place(head)), component=head, row=row, **how)
+        chains_at(
+            gather(weights, *_layer_and_index(head)), component=head, row=row, chains=range(setting.chains),
+            setting=setting,
+        )
         for row, head in enumerate(heads)
-    ]
+    ]  # fmt: skip
     traces = Traces.unknown(len(heads), setting.chains, setting.draws, device=device)
-    if at_center is not None:
+    control = at_center is not None
+    if control:
         traces.at_center.copy_(at_center)
+    own_center = torch.full_like(traces.at_center, float("nan"))
+    first_kept = setting.burn_in * setting.thinning if control else 0
 
-    first = 0 if at_center is None else setting.burn_in * setting.thinning
-
-    def load_batch(step: Step) -> tuple[Any, Tensor | None]:
-        if not step.read and (not step.records or at_center is not None):
+    def load_batch(step: Step) -> tuple[CenterPass | None, Tensor | None]:
+        needed = step.read or (step.records and not control)
+        if not needed:
             return None, None
         batch = to_device(batches[step.number % len(batches)], device)
-        if step.number == first:
-            _check_batch(batch, architecture)
-        seen, center_loss = _look(model, batch, limits)
-        if step.number == first:  # later ones are looked at in the end, so that no host waits for a draw
+        if step.number == first_kept:
+            check_batch(batch, architecture)
+        passed, center_loss = _run_at_center(model, batch, bounds)
+        if step.records:
+            own_center[step.draw] = center_loss
+        # The first loss is checked now, the others after the run: each check waits for a GPU.
+        if step.number == first_kept:
             check_at_center(center_loss)
             if at_center is not None:
-                check_center(center_loss, at_center[step.draw])
-        return seen, center_loss if at_center is None or setting.drift_free else None
+                check_center(own_center, at_center)
+        return passed, center_loss if not control or setting.drift_free else None
 
-    def evaluate(chain_batch: ChainBatch, seen: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
-        return _evaluate(model, limits, chain_batch.component, chain_batch.positions, seen, gradient=gradient)
+    def evaluate(chain_batch: ChainBatch, passed: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
+        head, positions = chain_batch.component, chain_batch.positions
+        return _evaluate(model, bounds, head, positions, passed, gradient=gradient)
 
-    with _products(device):
+    with _product_precision(device):
         run_chains(
             [group], traces, advance=advance_of(setting), load_batch=load_batch, evaluate=evaluate,
-            setting=setting, gradient=reads_gradient(setting), control=at_center is not None,
+            setting=setting, gradient=reads_gradient(setting), control=control,
         )  # fmt: skip
     check_at_center(traces.at_center)
+    if control:
+        check_center(own_center, at_center)
     return traces
 
 
@@ -174,61 +198,62 @@ def sample_head_pairs(
     Arguments are those of ``sample_heads`` and ``pairs.rises``.
     """
     device = next(iter(weights.values())).device
-    limits = _limits(device)
-    model = _folded(weights, architecture)
+    bounds = _bounds(device)
+    model = _fold(weights, architecture)
 
-    def look(batch: Batch) -> tuple[Any, Tensor]:
-        return _look(model, to_device(batch, device), limits)
+    def run_at_center(batch: Batch) -> tuple[CenterPass, Tensor]:
+        return _run_at_center(model, to_device(batch, device), bounds)
 
-    def losses(head: str, positions: Tensor, seen: Any) -> Tensor:
-        return _evaluate(model, limits, head, positions, seen, gradient=False)[0]
+    def losses(head: str, positions: Tensor, passed: Any) -> Tensor:
+        return _evaluate(model, bounds, head, positions, passed, gradient=False)[0]
 
     if further is not None:
-        _check_batch(further[0], architecture)
-    centers = {head: gather(weights, *_place(head)) for head in heads}
-    with _products(device):
-        return rises(centers, batches, look=look, losses=losses, setting=setting, further=further)
+        check_batch(further[0], architecture)
+    centers = {head: gather(weights, *_layer_and_index(head)) for head in heads}
+    with _product_precision(device):
+        return rises(centers, batches, look=run_at_center, losses=losses, setting=setting, further=further)
 
 
-def _limits(device: torch.device, max_memory: int | None = None, together: bool | None = None) -> Bounds:
-    return Bounds(
-        *(max_memory or given.get(device.type, given["cpu"]) for given in (LOGITS_BYTES, ACTIVATION_BYTES)),
-        together=device.type != "cpu" if together is None else together,
-    )
+def _bounds(device: torch.device, max_memory: int | None = None, together: bool | None = None) -> Bounds:
+    """Return the sizes of blocks, with the device's defaults for arguments that are None."""
+    logits = max_memory or LOGITS_BYTES.get(device.type, LOGITS_BYTES["cpu"])
+    activations = max_memory or ACTIVATION_BYTES.get(device.type, ACTIVATION_BYTES["cpu"])
+    return Bounds(logits, activations, together=device.type != "cpu" if together is None else together)
 
 
-def _folded(weights: Weights, architecture: Architecture) -> Folded:
-    with _products(next(iter(weights.values())).device):
+def _fold(weights: Weights, architecture: Architecture) -> Folded:
+    """Return the model with its layer norms folded into the adjacent weights."""
+    with _product_precision(next(iter(weights.values())).device):
         layers = [fold_layer(weights, layer, architecture) for layer in range(architecture.n_layers)]
         return Folded(weights, architecture, layers, fold_unembedding(weights, architecture))
 
 
-def _look(model: Folded, batch: Batch, limits: Bounds) -> tuple[tuple[list[Layer], Targets], Tensor]:
-    """Return the layers and targets of a minibatch that heads read, and the loss at w*."""
+def _run_at_center(model: Folded, batch: Batch, bounds: Bounds) -> tuple[CenterPass, Tensor]:
+    """Run the model at w* on a minibatch. Return the tensors that heads read, and the mean loss."""
     targets = targets_of(batch.targets, model.unembedding)
-    layers, center_loss = forward_at_center(model, batch, targets, limits)
-    return (layers, targets), center_loss
+    layers, center_loss = forward_at_center(model, batch, targets, bounds)
+    return CenterPass(layers, targets), center_loss
 
 
 def _evaluate(
-    model: Folded, limits: Bounds, head: str, positions: Tensor, seen: Any, *, gradient: bool
+    model: Folded, bounds: Bounds, head: str, positions: Tensor, passed: CenterPass, *, gradient: bool
 ) -> tuple[Tensor, Tensor | None]:
-    """Return a head's losses [chain], and gradients, at positions [chain, n].
-
-    seen  layers and targets, as ``_look`` returns them
-    """
-    layers, targets = seen
-    layer, index = _place(head)
+    """Return a head's losses [chain], and gradients [chain, n] or None, at positions [chain, n]."""
+    layers, targets = passed
+    layer, index = _layer_and_index(head)
     higher = [(model.layers[i], layers[i].asked) for i in range(layer + 1, len(layers))]
     return losses_and_gradients(
         positions, layers[layer], index, model.weights[f"blocks.{layer}.attn.W_O"][index],
-        Above(higher, model.unembedding, targets, model.architecture), limits, gradient=gradient,
+        Above(higher, model.unembedding, targets, model.architecture), bounds, gradient=gradient,
     )  # fmt: skip
 
 
 @contextmanager
-def _products(device: torch.device) -> Iterator[None]:
-    """Context manager: lower the precision inside products alone. Autocast would round their results too."""
+def _product_precision(device: torch.device) -> Iterator[None]:
+    """Context manager: under autocast, turn it off and lower the precision of matrix products instead.
+
+    Autocast would also round the outputs of products.
+    """
     before, lower = torch.get_float32_matmul_precision(), torch.is_autocast_enabled(device.type)
     torch.set_float32_matmul_precision("medium" if lower else before)
     try:
@@ -239,34 +264,11 @@ def _products(device: torch.device) -> Iterator[None]:
 
 
 def gather(weights: Weights, layer: int, index: int) -> Tensor:
-    """Return a head's weights as one flat vector [n], in the order of ``Head``: names sorted, row-major."""
+    """Return a head's weights as one vector [n]: the fields of ``Head`` in order, each flattened by rows."""
     return torch.cat([weights[f"blocks.{layer}.attn.{name}"][index].reshape(-1) for name in Head._fields])
 
 
-def _place(head: str) -> tuple[int, int]:
+def _layer_and_index(head: str) -> tuple[int, int]:
+    """Return the layer and the index in the layer of a head label ``"layer:head"``."""
     layer, index = map(int, head.split(":"))
     return layer, index
-
-
-def _check_heads(heads: Sequence[str] | None, architecture: Architecture) -> list[str]:
-    known = head_labels(architecture.n_layers, architecture.n_heads)
-    chosen: list[str] = known if heads is None else list(heads) if isinstance(heads, Iterable) else [heads]
-    unknown = [head for head in chosen if head not in known]
-    if unknown or not chosen or len(set(chosen)) < len(chosen):
-        raise ValueError(f"heads {chosen}: expected different labels among {', '.join(known)}")
-    return chosen
-
-
-def _check_batch(batch: Any, architecture: Architecture) -> None:
-    if not isinstance(batch, Batch):
-        raise ValueError(f"batches hold {kind_of(batch)}: expected an rllc.tasks.batch.Batch in each place")
-    contexts, positions, targets = batch
-    vocabulary, longest = architecture.d_vocab, architecture.n_ctx
-    known = contexts.ndim == 2 and bool(((contexts >= 0) & (contexts < vocabulary)).all())
-    scored = (len(contexts), len(positions), *([vocabulary] if targets.is_floating_point() else []))
-    if not known or contexts.is_floating_point() or contexts.shape[1] > longest or targets.shape != scored:
-        raise ValueError(
-            f"batches hold contexts {list(contexts.shape)} of {contexts.dtype}, {len(positions)} positions "
-            f"and targets {list(targets.shape)}: expected contexts [batch, up to {longest}] of tokens below "
-            f"{vocabulary}, and targets [batch, scored] or [batch, scored, {vocabulary}]"
-        )

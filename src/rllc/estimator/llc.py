@@ -81,9 +81,9 @@ def estimate(
                   ``stabilizer``
     thinning      moves per draw
     antithetic_pairs  antithetic pairs per kept draw and component. They give the mean of the prior-only
-                  control, which reduces the variance of the estimate and keeps its expectation
-                  (control_variate.py). An even number, for sgld with four chains or more. 0: no pairs, the
-                  plain estimate
+                  control, which reduces the variance of the estimate (control_variate.py). Without
+                  ``pair_batches`` the expectation stays the same. An even number, for sgld with four chains
+                  or more. 0: no pairs, the plain estimate
     pair_batches  minibatches for the pairs, one for every two pairs, from the same source as ``batches``. The
                   estimate then depends less on the choice of ``batches``. None: the pairs use the chains'
                   batches, and the result describes these batches only
@@ -99,8 +99,8 @@ def estimate(
                   up to rounding)
     divergence_factor  see ``results.summarise``
     control_of    the estimate that this control belongs to. Give the same arguments, but ``gradient=False``
-                  or ``drift_free=True``, and any number of chains. Its losses at w* are reused. Without the
-                  gradient, ``loss`` is NaN in the burn-in, where it is not needed
+                  or ``drift_free=True``, ``antithetic_pairs=0``, and any number of chains. Its losses at w*
+                  are reused. Without the gradient, ``loss`` is NaN in the burn-in, where it is not needed
     report_control  also make the prior-only control of every component, at a third of the estimate's cost,
                   and use it for the quality. False: with ``antithetic_pairs``, make it only for components
                   that gain from it (judged by a few of its draws); without ``antithetic_pairs``, make no
@@ -195,7 +195,7 @@ def estimate_components(
             check_deterministic(evaluate, device)
             check_mean(loss, weights, batch)
         else:
-            check_center(evaluate(), at_center[0])
+            check_center(evaluate()[None], at_center[:1])
 
         def chains(names: Sequence[str], **how: Any) -> Traces:
             some = {name: selected[name] for name in names}

@@ -32,30 +32,29 @@ from rllc.vocabulary import NATS, describe, status_attributes
 BYTES = COUNT._replace(expected="a number of bytes, 1 or more, or None")
 VARIABLES = {
     "llc": ("local learning coefficient, mean over the ok chains", "1"),
-    "llc_se": ("Monte Carlo standard error of the LLC, from the ESS; excludes the error from the choice of data", "1"),
-    "llc_init": ("LLC with the baseline init_loss instead of the loss at the centre on the same minibatch", "1"),
+    "llc_se": ("Monte Carlo standard error of the LLC, from the ESS; excludes the choice of data", "1"),
+    "llc_init": ("LLC with init_loss instead of loss_at_center as baseline", "1"),
     "llc_chain": ("local learning coefficient of one chain", "1"),
-    "rhat": ("rank-normalised split R-hat of the rise: loss minus loss at the centre on the same minibatch", "1"),
+    "rhat": ("rank-normalised split R-hat of the rise, loss minus loss_at_center", "1"),
     "ess": ("effective sample size of the mean rise", "1"),
-    "drift": ("drift of the LLC: mean over the last half of the kept draws minus mean over the first half", "1"),
+    "drift": ("drift of the LLC: mean over the last half of kept draws minus that over the first", "1"),
     "drift_se": ("Monte Carlo standard error of the drift given these batches", "1"),
     "half_length_change": ("LLC minus the LLC of the first half of the chains, with half the burn-in", "1"),
     "half_length_change_se": ("Monte Carlo standard error of half_length_change given these batches", "1"),
     "equilibrated_variance": (
-        "share of the equilibrium variance that the draws reach in a flat direction, computed from the setting", "1",
+        "share of the equilibrium variance that draws reach in a flat direction, by the setting", "1",
     ),
     "equilibrated_mean": (
-        "share of the distance to the equilibrium mean that the draws cover in a flat direction, computed "
-        "from the setting", "1",
+        "share of the way to the equilibrium mean that draws cover in a flat direction, by the setting", "1",
     ),
     "acceptance": ("mean Metropolis acceptance probability of the moves to kept draws", "1"),
-    "acceptance_null": ("acceptance expected for a constant loss, at this number of coordinates and this setting", "1"),
+    "acceptance_null": ("acceptance expected for a constant loss, at the same dimension and setting", "1"),
     "geweke": ("Geweke's z: first 10 % of a chain's kept draws against the last 50 %", "1"),
     "heidelberger_welch_start": (
         "share of a chain's kept draws dropped until Heidelberger and Welch's test passes", "1"
     ),
     "heidelberger_welch_p": ("p value of the last Heidelberger-Welch test of stationarity", "1"),
-    "heidelberger_welch_halfwidth": ("95 % half-width of the mean of the stationary part, divided by |mean|", "1"),
+    "heidelberger_welch_halfwidth": ("95 % half-width of the mean of the stationary part, over |mean|", "1"),
     "raftery_lewis_factor": (
         "Raftery and Lewis' dependence factor: draws needed over draws needed if independent", "1"
     ),
@@ -109,6 +108,11 @@ def estimated(
     unread = 0  # number of burn-in draws whose losses are not computed
     if control_of is not None:
         at_center, init_loss = known_at_center(control_of, setting)
+        if setting.antithetic_pairs:
+            raise ValueError(
+                f"antithetic_pairs is {setting.antithetic_pairs} for a control: expected 0, since pairs are "
+                "for estimates; leave it out when control_of is given"
+            )
         if not setting.drift_free:
             setting, unread = replace(setting, gradient=False), setting.burn_in
     if report_control and (control_of is not None or setting.drift_free or not setting.gradient):
@@ -131,26 +135,20 @@ def estimated(
         return prepare(weights, at_draws).chains(some, setting=control_setting, max_memory=max_memory)
 
     def summarise_control(some: Sequence[str], control_traces: Traces) -> xr.Dataset:
+        sizes = {name: samplers.sizes[name] for name in some}
         return summarise(
-            control_traces,
-            sizes={name: samplers.sizes[name] for name in some},
-            setting=looked_at(setting, 1),
-            init_loss=init_loss,
+            control_traces, sizes=sizes, setting=looked_at(setting, 1), init_loss=init_loss,
             unread=setting.burn_in,
-        )
+        )  # fmt: skip
 
     if not setting.antithetic_pairs:
         control_traces = sample_control(names, looked_at(setting, 1))
         return with_controls(estimate, summarise_control(names, control_traces))
     estimate = reduced(
-        estimate,
-        sample_control,
-        summarise_control,
-        partial(samplers.pairs, setting=setting, further=pair_batches),
-        setting=setting,
-        own_minibatch=len(batches) > setting.moves,
-        report_control=report_control,
-    )
+        estimate, sample_control, summarise_control,
+        partial(samplers.pairs, setting=setting, further=pair_batches), setting=setting,
+        own_minibatch=len(batches) > setting.moves, report_control=report_control,
+    )  # fmt: skip
     return with_controls(estimate)
 
 
@@ -168,12 +166,12 @@ def summarise(
 
         llc = n_beta * mean(r)      llc_se = n_beta * sd(r) / sqrt(ess(r))
 
-    sd is over all chains and draws together. With the baseline "init", llc uses loss_t - ``init_loss`` instead
-    of r_t; ``llc_se``, R-hat and ESS still use r_t.
+    sd is over all chains and draws together. With the baseline "init", llc uses loss_t - ``init_loss``
+    instead of r_t; ``llc_se``, R-hat and ESS still use r_t.
 
-    A chain has diverged (diagnostics/status.py) if its rise at the end exceeds ``divergence_factor`` times the
-    mean loss at the centre and still grows. If that loss is below 1 / n_beta, as after a noiseless fit, the
-    scale is sizes / n_beta instead: twice the equilibrium rise d / (2 n_beta) of a regular model with d
+    A chain has diverged (diagnostics/status.py) if its rise at the end exceeds ``divergence_factor`` times
+    the mean loss at the centre and still grows. If that loss is below 1 / n_beta, as after a noiseless fit,
+    the scale is sizes / n_beta instead: twice the equilibrium rise d / (2 n_beta) of a regular model with d
     coordinates. Chains that are not ok are excluded from all means. They are NaN in every variable except
     ``status`` and ``loss``. ``loss`` is NaN from the first nonfinite value on.
 
@@ -185,9 +183,9 @@ def summarise(
     unread     number of burn-in draws whose losses were not computed; ``status`` ignores them
 
     Returns ``VARIABLES``, ``status`` and ``quality``. Their dims are (component), or (component, chain) for
-    quantities of single chains; ``loss`` is (component, chain, draw), ``loss_at_center`` (draw), ``init_loss``
-    has none. A test of single chains is included if there are enough draws: 82 for Geweke's, 20 for
-    Heidelberger and Welch's, 937 for Raftery and Lewis'.
+    quantities of single chains; those of ``loss`` are (component, chain, draw), those of ``loss_at_center``
+    (draw); ``init_loss`` has none. A test of single chains is included if there are enough draws: 82 for
+    Geweke's, 20 for Heidelberger and Welch's, 937 for Raftery and Lewis'.
     """
     n_beta, burn_in = setting.n_beta, setting.burn_in
     dimensions = list(sizes.values())

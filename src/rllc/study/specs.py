@@ -1,7 +1,7 @@
-"""What a spec of the tables of measures and analyses says: all that the workflow must know of one.
+"""Define the specifications of measures and analyses: everything that the workflow knows about them.
 
-Rules, datasets, limits of Slurm, forecasts, checks and documents are derived from specs; nothing else names a
-measure. The spec of a measure stands beside its config section in ``rllc.measures.<name>.spec``.
+Snakemake rules, datasets, Slurm limits, forecasts, checks and documents are derived from these
+specifications. A measure's specification stands beside its config section in ``rllc.measures.<name>.spec``.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,15 +17,22 @@ from rllc.study.setup import Setup
 from rllc.study.tasks import Distribution, Tokenizer
 
 S_co = TypeVar("S_co", bound=ConfigModel, covariant=True)
-CONTEXTS = 1000  # that a measure reads, where neither its section nor the tokenizer says how many
-EXTENT = {"checkpoints", "seeds", "distributions"}  # keys of a section that say where, not how, it measures
+CONTEXTS = 1000  # assumed number of contexts if neither the section nor the tokenizer gives one
+EXTENT = {
+    "checkpoints",
+    "seeds",
+    "distributions",
+}  # keys that select where to measure; the kernel does not get them
+
+BASE_MB, MB_PER_LOGITS_MB = 900, 8  # memory of a job, and per MB of logits: measured, benchmarks/README.md
 
 
 class Variable(NamedTuple):
     """A variable of a dataset: its long name, its unit, and its dims beside seed, step and distribution.
 
-    No long name: the kernel gives both itself, as the estimator does, which users call without the workflow.
-    optional  when an experiment has it, if not always
+    long_name  "": the kernel sets long name and unit itself. The estimator does, because users also call it
+               outside the workflow
+    optional   condition under which an experiment has the variable; "": always
     """
 
     long_name: str
@@ -35,15 +42,16 @@ class Variable(NamedTuple):
 
 
 class FigureSpec(NamedTuple):
-    """What draws a figure (``module:function``), the datasets it needs, and those it uses if there.
+    """Specification of a figure.
 
-    ``category`` is the heading of the figure in the documents, as ``baselines``, ``stages`` or ``tokens``.
-
-    ``target`` is the rule that asks for it, so that the figures of long studies are not part of ``all``.
-
-    A name in ``uses`` may be a pattern, as ``rllc.*``: every further sampling setting.
-    ``several``: what it needs may be of further experiments too, as ``<dataset>@<experiment>``.
-    ``seeds``: the training seeds of the experiment must be so many.
+    draws     the drawing function, ``module:function``
+    needs     required datasets
+    uses      optional datasets; shell patterns are allowed (``rllc.*``: the rLLC at every further sampling
+              setting)
+    category  heading in the documents: ``baselines``, ``stages`` or ``tokens``, for example
+    target    Snakemake target that builds it; figures of long studies are not part of ``all``
+    several   whether it can also draw datasets of other experiments, given as ``<dataset>@<experiment>``
+    seeds     smallest number of training seeds that the experiment needs
     """
 
     draws: str
@@ -57,12 +65,12 @@ class FigureSpec(NamedTuple):
 
 @dataclass(frozen=True)
 class Work(Generic[S_co]):
-    """One job of a measure or analysis, and all that its spec sees of a study.
+    """One job of a measure or an analysis, with the parts of the study that its specification may read.
 
     experiment     model, data and training; ``experiment.get(Metrics)`` is its section of that class
-    distributions  those of the study, by name
-    known_tokens   section of the experiment's tokenizer; None: the study has none of that name
-    section        of the measure or analysis: of the class that its spec names
+    distributions  the study's distributions, by name
+    known_tokens   config section of the experiment's tokenizer; None: the study has none of that name
+    section        config section of the measure or analysis
     steps          the checkpoints of the job
     """
 
@@ -74,9 +82,11 @@ class Work(Generic[S_co]):
 
     @property
     def tokens(self) -> Tokenizer:
-        """Return the section of the tokenizer. Raises ValueError where the study has none of that name."""
+        """Return the section of the tokenizer. Raises ValueError if the study has none of that name."""
         if self.known_tokens is None:
-            raise ValueError(f"no tokenizer is called '{self.experiment.tokenizer}'")
+            raise ValueError(
+                f"tokenizer is {self.experiment.tokenizer!r} here: expected a key of ``tokenizers``"
+            )
         return self.known_tokens
 
     @property
@@ -85,24 +95,30 @@ class Work(Generic[S_co]):
         return family_of(self.experiment.model).heads(self.experiment.model)
 
     def forward(self, batch_size: int, scored: int | None, *, length: int | None = None) -> float:
-        """Return the CPU seconds of a forward pass over one minibatch (``cost.forward``)."""
+        """Return the CPU seconds of a forward pass over one minibatch (``cost.forward``).
+
+        batch_size  contexts
+        scored      positions per context whose predictions are computed; None: all
+        """
         return cost.forward(self.experiment.model, self.tokens, batch_size, scored, length=length)
 
     def logits(self, batch_size: int, scored: int | None) -> float:
-        """Return the megabytes of what is predicted on one minibatch (``cost.logits``)."""
+        """Return the size in MB of the predictions (logits) of one minibatch (``cost.logits``)."""
         return cost.logits(self.experiment.model, self.tokens, batch_size, scored)
 
     def is_taught(self, distribution: str) -> bool:
-        """Whether the targets of a distribution are a model's predictions."""
+        """Return whether the targets of a distribution are a teacher model's predictions."""
         return isinstance(self.distributions.get(distribution), Predictions)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finish:
-    """What is added to a gathered dataset: ``function(dataset, **settings)``, named as ``module:function``.
+    """A function that adds variables to a gathered dataset: ``function(dataset, **settings)``.
 
-    name, section, about  of the section of the experiment that asks for it; None: it is always added
-    settings              keywords of the function, made of the section
+    function  ``module:function``
+    name, section, about
+              key, class and description of the config section that switches it on; section None: always on
+    settings  section -> keyword arguments of the function
     """
 
     function: str
@@ -113,69 +129,73 @@ class Finish:
     settings: Callable[[Any], dict[str, Any]] = lambda section: {}
 
     def asked(self, experiment: Setup) -> bool:
-        """Whether it is added to the experiment's dataset."""
+        """Return whether the experiment's config switches it on."""
         return self.section is None or getattr(experiment, self.name) is not None
 
     def keywords(self, experiment: Setup) -> dict[str, Any]:
-        """Keywords of the function."""
+        """Return the keyword arguments of the function for an experiment."""
         return {} if self.section is None else self.settings(getattr(experiment, self.name))
 
 
 def two_passes(work: Work[Any]) -> Cost:
-    """Return the cost of two forward passes at each checkpoint over the contexts of a section.
+    """Return the cost of a job that runs two forward passes per checkpoint.
 
-    The section's ``contexts`` or ``sequences`` says how many there are, its ``length`` how long they are. A
-    section without these keys reads all held-out contexts. ``batch_size`` of them are in memory at once; all,
-    where the section does not say. This is generous for a kernel that passes over its contexts once.
+    The number of contexts is the section's ``contexts`` or ``sequences``; else that of the held-out blocks;
+    else ``CONTEXTS``. Their length is the section's ``length``; else the tokenizer's. ``batch_size`` contexts
+    are in memory at once (default: all). This overestimates a kernel with one pass.
     """
     section, tokens = work.section, work.tokens
     extent = (getattr(section, name, None) for name in ("contexts", "sequences"))
-    contexts = next((each for each in extent if each), tokens.held_out_blocks or CONTEXTS)
-    seconds = 2 * len(work.steps) * work.forward(contexts, None, length=getattr(section, "length", None))
-    at_once = getattr(section, "batch_size", None) or contexts
-    return Cost(cost.START + seconds, 900 + 8 * work.logits(at_once, None))
+    contexts = next((count for count in extent if count), tokens.held_out_blocks or CONTEXTS)
+    length = getattr(section, "length", None)
+    seconds = 2 * len(work.steps) * work.forward(contexts, None, length=length)
+    at_once = min(getattr(section, "batch_size", None) or contexts, contexts)
+    return Cost(cost.START + seconds, BASE_MB + MB_PER_LOGITS_MB * work.logits(at_once, length))
 
 
-def _as_written(work: Work[ConfigModel]) -> dict[str, Any]:
+def _section_as_keywords(work: Work[ConfigModel]) -> dict[str, Any]:
+    """Return the keys of the section, but for those that select where to measure."""
     return work.section.model_dump(exclude=EXTENT)
 
 
-def _nothing(place: str, work: Work[ConfigModel]) -> Iterator[str]:
+def _no_problems(place: str, work: Work[ConfigModel]) -> Iterator[str]:
+    """Return no problems."""
     return iter(())
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureSpec:
-    """What is measured at every checkpoint: one job per seed, distribution and chunk of checkpoints.
+    """Specification of a measure. It runs as one job per seed, distribution and chunk of checkpoints.
 
-    name       of the config section of an experiment, the rule and the dataset
-    about      what it measures, in one line
-    kernel     ``module:function``; ``function(data, **settings)`` gives ``measure(weights, model, step)``
-    variables  of its dataset
-    section    of the config; None: ``sections`` says where it is
-    cost       estimate of one job; a kernel that differentiates, or passes more often than twice over its
-               contexts, needs one of its own
-    sections   experiment -> dataset: its section, where they are not one section of the spec's name
-    datasets   pattern of the names of its datasets, where they are not the spec's name
-    settings   keywords of the kernel, on which its results depend: plain data
-    checks     what is wrong with the section in this experiment, sentence by sentence
-    requires   capabilities of the model's family that it needs (``rllc.study.families``); with ``heads`` a
-               kernel may read ``model.architecture``
-    reads      inputs beside checkpoints and blocks: ``tokenizer``
-    after      measures without distributions whose part of the same seed and the last checkpoints it reads,
-               as which heads play a part
-    after_where  section -> whether it does
-    contexts   (experiment, section) -> distribution and side (``train``, ``held_out``) of the contexts that a
-               measure without a cell per distribution reads; None: it reads none
-    per_distribution  one job and one cell per distribution; else the measure reads no batches
-    stream     purpose of its random stream; "": nothing in it is random but the batches
-    stream_of_seed    each training seed has a stream of its own
-    gpu        the config may give it a GPU
-    priority   of its jobs: higher ones start first
-    target     that asks for its datasets: ``all`` or ``calibrate``
-    recorded_as       name of its settings in the attributes of results, where it is not the spec's
-    finish     what is added to the gathered dataset
-    figures    those that draw it, by name
+    name        name of the config section, the Snakemake rule and the dataset
+    about       what it measures, in one line
+    kernel      ``module:function``; ``function(data, **settings)`` gives ``measure(weights, model, step)``
+    variables   variables of its dataset, by name
+    section     class of the config section; None: use ``sections``
+    sections    experiment -> {dataset: config section or None}; for a measure that makes several datasets, or
+                whose section has another name
+    datasets    regular expression of its dataset names; "": the measure's name
+    cost        job -> its cost. The default suits kernels with at most two forward passes and no gradients
+    settings    job -> keyword arguments of the kernel: plain data, all settings that results depend on
+    checks      (config key, job) -> problems of the section, one sentence each
+    requires    capabilities of the model's family that it needs (``rllc.study.families``); with ``heads`` a
+                kernel may read ``model.architecture``
+    reads       inputs beside checkpoints and blocks: ``tokenizer``
+    after       measures without distributions that it depends on (for example, types of heads). It
+                reads their part for the same seed and the last chunk of checkpoints
+    after_where  section -> whether this config needs ``after``
+    contexts    without ``per_distribution``: (experiment, section) -> (distribution, ``train`` or
+                ``held_out``) of the contexts that it reads; None: it reads none
+    per_distribution  True: one job and one dataset entry per distribution, and the kernel may read
+                minibatches. False: one for all, without minibatches
+    stream      name of its random stream; "": it uses no random numbers except for minibatches
+    stream_of_seed  whether each training seed has its own stream
+    gpu         whether the config may request a GPU
+    priority    job priority; higher starts first
+    target      Snakemake target that builds it: ``all`` or ``calibrate``
+    recorded_as  attribute of the results that records its settings; "": the measure's name
+    finish      post-processing of the gathered dataset
+    figures     its figures, by name
     """
 
     name: str
@@ -186,8 +206,8 @@ class MeasureSpec:
     sections: Callable[[Setup], Mapping[str, ConfigModel | None]] | None = None
     datasets: str = ""
     cost: Callable[[Work[Any]], Cost] = two_passes
-    settings: Callable[[Work[Any]], dict[str, Any]] = _as_written
-    checks: Callable[[str, Work[Any]], Iterator[str]] = _nothing
+    settings: Callable[[Work[Any]], dict[str, Any]] = _section_as_keywords
+    checks: Callable[[str, Work[Any]], Iterator[str]] = _no_problems
     requires: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
@@ -204,47 +224,52 @@ class MeasureSpec:
     figures: Mapping[str, FigureSpec] = field(default_factory=dict)
 
     def declared(self, experiment: Setup) -> dict[str, ConfigModel]:
-        """The datasets of this measure that an experiment asks for, by name, with their sections."""
+        """Return dataset name -> config section, for the datasets that an experiment asks for."""
         every = self.sections(experiment) if self.sections else {self.name: getattr(experiment, self.name)}
         return {name: section for name, section in every.items() if section is not None}
 
     def added(self, experiment: Setup) -> Finish | None:
-        """Return what is added to its gathered dataset in an experiment; None: nothing is."""
+        """Return the post-processing that an experiment switches on; None if there is none."""
         return self.finish if self.finish and self.finish.asked(experiment) else None
 
     def before(self, section: ConfigModel) -> tuple[str, ...]:
-        """The measures after which it comes, with this section."""
+        """Return the measures whose results it reads under this config section."""
         return self.after if self.after_where(section) else ()
 
     @property
     def pattern(self) -> str:
-        """Regular expression of the names of its datasets."""
+        """Return a regular expression that matches its dataset names."""
         return self.datasets or self.name
 
     @property
     def words(self) -> dict[str, Variable]:
-        """Its variables and those that are added at the end."""
+        """Return its variables, with those of the post-processing."""
         return {**self.variables, **(self.finish.variables if self.finish else {})}
 
     @property
     def attribute(self) -> str:
-        """Name under which results record their settings."""
+        """Return the name of the attribute in which results record the settings."""
         return self.recorded_as or self.name
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnalysisSpec:
-    """A dataset that is made of others of its experiment, in one job.
+    """Specification of an analysis: a dataset computed from other datasets of an experiment, in one job.
 
-    name      of the rule and the dataset, and of the section of an experiment unless ``of`` is given
-    function  ``module:function``; ``function(datasets by name, random_seed=, **settings)`` gives it
-    reads     the datasets that it is made of
-    uses      patterns of those that it is also made of, where its experiment has them
-    settings  keywords of the function
-    of        experiment -> the section, where it is not one of the spec's name
-    stream    purpose of its random stream; "": nothing in it is random
-    local     it takes seconds, and runs beside Snakemake rather than on a cluster
-    megabytes it may take
+    name       name of the rule and the dataset, and of the config section unless ``of`` is given
+    about      what it computes, in one line
+    function   ``module:function``; ``function(datasets, random_seed=, **settings)`` returns the dataset
+    variables  variables of the dataset, by name
+    reads      required datasets
+    uses       optional datasets; shell patterns are allowed
+    section    class of the config section; None: it has none
+    of         experiment -> its config section; None: the section with the analysis's name
+    settings   job -> keyword arguments of the function
+    checks     (config key, job) -> problems of the section, one sentence each
+    stream     name of its random stream; "": it uses no random numbers
+    local      whether it runs on the machine that runs Snakemake, because it takes seconds
+    megabytes  memory of the job, MB
+    target     Snakemake target that builds it
     """
 
     name: str
@@ -256,19 +281,20 @@ class AnalysisSpec:
     section: type[ConfigModel] | None = None
     of: Callable[[Setup], ConfigModel | None] | None = None
     settings: Callable[[Work[Any]], dict[str, Any]] = lambda work: work.section.model_dump()
-    checks: Callable[[str, Work[Any]], Iterator[str]] = _nothing
+    checks: Callable[[str, Work[Any]], Iterator[str]] = _no_problems
     stream: str = ""
     local: bool = False
     megabytes: int = 1500
     target: str = "all"
-    datasets: ClassVar[str] = ""  # what a measure has beside it: an analysis makes one dataset ...
-    per_distribution: ClassVar[bool] = False  # ... whose variables say whether they have distributions
+    # Fields of ``MeasureSpec`` that code for both kinds reads: an analysis makes one dataset.
+    datasets: ClassVar[str] = ""
+    per_distribution: ClassVar[bool] = False
 
     @property
     def pattern(self) -> str:
-        """Of the names of its datasets, as a measure has one."""
+        """Return a regular expression that matches its dataset name."""
         return self.name
 
     def declared(self, experiment: Setup) -> ConfigModel | None:
-        """Its section in an experiment; None where there is none."""
+        """Return its config section in an experiment; None if the experiment has none."""
         return self.of(experiment) if self.of else getattr(experiment, self.name)

@@ -1,7 +1,7 @@
-"""All measures and analyses, found by where they stand; nothing lists them.
+"""Discover all measures and analyses from their files. There is no list to maintain.
 
-A measure is a folder of ``rllc.measures`` whose module ``spec`` has a spec called ``MEASURE``. An analysis is
-a spec called ``ANALYSIS`` in a module of ``rllc.study.analyses``; a module of several has ``ANALYSES``.
+A measure is a folder in ``rllc.measures`` whose module ``spec`` defines ``MEASURE``. An analysis is a module
+in ``rllc.study.analyses`` that defines ``ANALYSIS``, or ``ANALYSES`` for several.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def _measures() -> Iterator[MeasureSpec]:
 def _analyses() -> Iterator[AnalysisSpec]:
     for name in modules("analyses"):
         module = import_module(name)
-        yield from module.ANALYSES if hasattr(module, "ANALYSES") else (module.ANALYSIS,)
+        yield from getattr(module, "ANALYSES", None) or [module.ANALYSIS]
 
 
 MEASURES: tuple[MeasureSpec, ...] = tuple(_measures())

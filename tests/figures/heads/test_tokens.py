@@ -126,7 +126,7 @@ def test_bars_are_the_shares(datasets):
     assert [f.value for f in drawing.findings[:3]] == [100.0, 100.0, 100.0]
     chance = explained(expected.assign(share=expected["share_chance"])).median("head")
     assert drawing.findings[3].value == pytest.approx(100 * float(chance))
-    assert "2 heads have no token in context at step 20." in drawing.conditions
+    assert "2 of 4 heads have no token in context at step 20." in drawing.conditions
     assert f"the {TOP} whose" in drawing.caption and "(12 held-out contexts)" in drawing.caption
     untold = figures.rllc_fig9_tokens_classification({"tokens": datasets["tokens"].drop_attrs()})
     assert "contexts" not in untold.caption
@@ -168,7 +168,7 @@ def test_examples_are_of_the_pattern_that_explains_most(datasets):
 
 
 def test_a_head_that_is_not_there_is_named(datasets):
-    with pytest.raises(ValueError, match=r"tokens\.nc has no head 7:7; it has 0:0"):
+    with pytest.raises(ValueError, match=r"tokens\.nc has no head 7:7; choose from 0:0"):
         figures.rllc_fig4_tokens_in_context(datasets, heads=["7:7"])
 
 
@@ -281,6 +281,14 @@ def test_a_seed_that_is_not_finished_is_blank(datasets, heads):
     assert made.count("No token: replacing") == 2 + 4
     assert "1:0 of seed 1" in made
     drawing = figures.rllc_fig9_tokens_classification(both)
-    assert "No head of seed 1 has a token in context." in drawing.conditions
-    assert "2 heads have no token in context at step 20." in drawing.conditions
+    assert "Seed 1: no head has a token in context at step 20." in drawing.conditions
+    assert "2 of 4 heads (all seeds) have no token in context at step 20." in drawing.conditions
     assert figures.rllc_table1_head_classification(both).data.sizes["seed"] == 2
+
+
+def test_a_last_step_that_no_seed_has_finished_does_not_count_as_without_tokens(datasets):
+    part = datasets["tokens"].reindex(step=[10, 20, 30])
+    part["common"] = part["common"].fillna("")
+    drawing = figures.rllc_fig9_tokens_classification(datasets | {"tokens": part})
+    assert "2 of 4 heads have no token in context at step 20." in drawing.conditions
+    assert not any("step 30" in line for line in drawing.conditions)

@@ -1,6 +1,7 @@
-"""Figures of tokens in context: patterns, examples, classes of heads (arXiv 2410.02984, App. B)."""
+"""Draw tokens in context: shares of patterns, examples, classes of heads (arXiv 2410.02984, App. B)."""
 
 import textwrap
+from collections import Counter
 
 import numpy as np
 import xarray as xr
@@ -19,7 +20,8 @@ from rllc.figures.heads.token_examples import examples_of, write_example
 from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH
 from rllc.figures.panels import by_seed
 
-# Colours that stay apart under the common colour-vision deficiencies; induction as the type of head.
+# Colours that remain distinct with common colour-vision deficiencies. "induction" has the colour of induction
+# heads.
 PATTERNS = {
     "induction": ("induction", style.TYPE_COLORS["induction"]),
     "dyck": ("Dyck (brackets)", "#56B4E9"),
@@ -28,7 +30,8 @@ PATTERNS = {
     "recurrent_pair": ("recurrent pair (ours)", "#CC79A7"),
     "unexplained": ("unexplained", "#DDDDDD"),
 }
-TABLE, HEADING = 10.4, 0.3  # inches: its width, the line that names a seed
+TABLE_WIDTH, SEED_HEADING_HEIGHT = 10.4, 0.3  # inches
+LABELLED_FROM = 0.08  # smallest share of a segment with its number
 
 
 @style.styled
@@ -61,23 +64,23 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
     return Drawing(
         figure,
         data,
-        "Share of each head's tokens in context that every pattern explains, at each step.",
+        "Share of each head's tokens in context explained by each pattern, by training step.",
         _explained(data),
         [
-            *_ablated(datasets["tokens"]),
-            "The first pattern that holds counts, in the order of the legend.",
-            "Thin bars: positions drawn at random.",
-            *_without(data),
+            *_selection(datasets["tokens"]),
+            "A token counts for the first pattern of the legend that explains it.",
+            "Thin bars: the same for random positions.",
+            *_heads_without_tokens(data),
             *conditions.seeds(data),
         ],
     )
 
 
 def _explained(data: xr.Dataset) -> list[Finding]:
-    """Return how much of the heads' tokens the paper's four patterns explain at the end, and by chance."""
+    """Return the shares of tokens, and of random positions, that the paper's patterns explain at the end."""
     last = at_end(data, "share")
     share, chance = explained(last), explained(last.assign(share=last["share_chance"]))
-    of = f"tokens explained by the paper's four patterns {at_step(last)}"
+    label = f"tokens explained by the paper's four patterns {at_step(last)}"
     return [
         finding
         for which, values in (
@@ -86,47 +89,57 @@ def _explained(data: xr.Dataset) -> list[Finding]:
             ("highest head", share.max("head")),
             ("median head, random positions", chance.median("head")),
         )
-        for finding in over_seeds(f"{of}, {which}", percent(values), unit="%")
+        for finding in over_seeds(f"{label}, {which}", percent(values), unit="%")
     ]
 
 
-def _without(data: xr.Dataset) -> list[str]:
-    """Return how many heads have no token in context, and which seeds have none at all."""
-    last = data.isel(step=-1)
+def _heads_without_tokens(data: xr.Dataset) -> list[str]:
+    """Return how many heads have no token in context at the end, and the seeds where no head has one."""
+    last = at_end(data, "share")
     blank = last["share"].isnull().all(["head", "pattern"])
-    absent = int((last["tokens"].where(~blank) == 0).sum()) if "tokens" in data else 0
+    sentences = []
+    if "tokens" in data:
+        absent = int((last["tokens"].where(~blank) == 0).sum())
+        heads = last.sizes["head"] * int((~blank).sum())
+        of_seeds = "" if data.sizes["seed"] == 1 else " (all seeds)"
+        have = "has" if absent == 1 else "have"
+        if absent:
+            sentences.append(
+                f"{absent} of {heads} heads{of_seeds} {have} no token in context {at_step(last)}."
+            )
     seeds = [str(seed) for seed in data["seed"].values[blank.values]]
-    return [
-        *([f"{absent} heads have no token in context at step {int(last['step']):,}."] if absent else []),
-        *([f"No head of seed {', '.join(seeds)} has a token in context."] if seeds else []),
-    ]
+    if seeds:
+        which = f"Seed{'s' if seeds[1:] else ''} {', '.join(seeds)}"
+        sentences.append(f"{which}: no head has a token in context {at_step(last)}.")
+    return sentences
 
 
 def _bars(ax: Axes, one: xr.Dataset) -> None:
-    """Draw a bar per head, and a thin one below it by chance. Segments of 8 % and more are numbered."""
-    for name, height, down in (("share", 0.52, -0.08), ("share_chance", 0.12, 0.32)):
+    """Draw a bar per head, with a thin bar below it for random positions. Large segments show their share."""
+    for name, thickness, offset in (("share", 0.52, -0.08), ("share_chance", 0.12, 0.32)):
         left = np.zeros(one.sizes["head"])
-        where = np.arange(one.sizes["head"]) + down
+        rows = np.arange(one.sizes["head"]) + offset
         for pattern, (_, color) in PATTERNS.items():
             width = np.nan_to_num(one[name].sel(pattern=pattern).values)
-            ax.barh(where, width, height, left=left, color=color, edgecolor="white", linewidth=0.4)
-            for y, x, w in zip(where, left, width, strict=True):
-                if name == "share" and w >= 0.08:
-                    ink = "white" if pattern in ("ngram", "induction") else "black"
-                    ax.text(x + w / 2, y, f"{w:.0%}", ha="center", va="center", fontsize=6, color=ink)
+            ax.barh(rows, width, thickness, left=left, color=color, edgecolor="white", linewidth=0.4)
+            for y, x, w in zip(rows, left, width, strict=True):
+                if name == "share" and w >= LABELLED_FROM:
+                    text_color = "white" if pattern in ("ngram", "induction") else "black"
+                    label = ax.text(x + w / 2, y, f"{w:.0%}", ha="center", va="center", fontsize=6)
+                    label.set_color(text_color)
             left += width
     ax.set_xlim(0, 1)
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     ax.grid(axis="y", visible=False)
 
 
-def _ablated(tokens: xr.Dataset) -> list[str]:
-    """Return how tokens were chosen, with the numbers of the dataset where it has them."""
+def _selection(tokens: xr.Dataset) -> list[str]:
+    """Return the caption's sentence on how tokens were selected, with its recorded numbers."""
     values = recorded(tokens, "tokens")
     side = "training" if "train_blocks" in tokens.attrs.get("inputs", "") else "held-out"
-    known = {"top", "searched"} <= {*values}
+    has_numbers = {"top", "searched"} <= values.keys()
     which, among = (
-        (f"{values['top']:,} ", f" ({values['searched']:,} {side} contexts)") if known else ("", "")
+        (f"{values['top']:,} ", f" ({values['searched']:,} {side} contexts)") if has_numbers else ("", "")
     )
     rise = "whose loss rises most if the head's output is replaced by its mean"
     return [f"Tokens in context: the {which}{rise}{among}."]
@@ -136,7 +149,8 @@ def _ablated(tokens: xr.Dataset) -> list[str]:
 def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed: Seed = None) -> Drawing:
     """Examples of tokens in context at the last step: a row per head, three examples each.
 
-    heads  default the two of which induction explains most, and of the others the two of which brackets do
+    heads  heads to draw; default: the two with the largest share of induction and, among the rest, the two
+           with the largest share of brackets (Dyck)
     """
     tokens = inputs.of_seed(inputs.need(datasets, "tokens", "share", "shown_token", "attention"), seed)
     one = tokens.isel(step=-1)
@@ -144,7 +158,9 @@ def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed
     chosen = _chosen(one) if heads is None else list(heads)
     absent = [head for head in chosen if head not in one["head"].values]
     if absent:
-        raise ValueError(f"tokens.nc has no head {', '.join(absent)}; it has {', '.join(one['head'].values)}")
+        raise ValueError(
+            f"heads: tokens.nc has no head {', '.join(absent)}; choose from {', '.join(one['head'].values)}"
+        )
     largest = largest_pattern(one)
     rows = [(head, examples_of(one.sel(head=head), largest.sel(head=head).item())) for head in chosen]
     width, height = COLUMNS * WIDTH + 0.25, LINES * HEIGHT + 0.5
@@ -178,19 +194,19 @@ def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed
     return Drawing(
         figure,
         data.expand_dims(seed=[int(one["seed"])]),
-        "Tokens in context of some heads: three examples of each head's main pattern.",
+        "Examples of tokens in context: three per head, of its main pattern if it has one.",
         known(found),
         [
-            *_ablated(datasets["tokens"]),
-            "White on blue: the predicted token; above: its rise in loss without the head.",
-            "Orange: attention just before; underlined: the most attended token.",
+            *_selection(datasets["tokens"]),
+            "White on blue: the predicted token. Above it: the rise of its loss if the head is mean-ablated.",
+            "Orange: the head's attention from the position before. Underlined: the token that gets most.",
             f"Training seed {int(one['seed'])}.",
         ],
     )
 
 
 def _chosen(one: xr.Dataset) -> list[str]:
-    """Return the two heads with most induction, and of the others the two with most brackets."""
+    """Return the two heads with most induction and, among the rest, the two with most brackets."""
     share = one["share"].fillna(0.0)
     chosen: list[str] = []
     for pattern in ("induction", "dyck"):
@@ -217,11 +233,11 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
         for _, cell in rows
     ]
     heights = [0.155 * max(map(len, each)) + 0.07 for each in wrapped]
-    total = 0.6 + sum(heights) + sum(HEADING for suffix, _ in rows if suffix)
-    figure = Figure(figsize=(TABLE, total))
+    total = 0.6 + sum(heights) + sum(SEED_HEADING_HEIGHT for suffix, _ in rows if suffix)
+    figure = Figure(figsize=(TABLE_WIDTH, total))
     ax = figure.add_axes((0, 0, 1, 1))
     ax.set_axis_off()
-    ax.set(xlim=(0, TABLE), ylim=(total, 0))
+    ax.set(xlim=(0, TABLE_WIDTH), ylim=(total, 0))
     titles = {"explained": "explained tokens in context", "commonest": "commonest forms (how many)"}
     for name, x in at.items():
         ax.text(x, 0.25, titles.get(name, name), fontsize=8.5, color="#555555", va="center")
@@ -230,7 +246,7 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
     for n, ((suffix, cell), texts, height) in enumerate(zip(rows, wrapped, heights, strict=True)):
         if suffix:
             ax.text(at["head"], top + 0.16, suffix.removeprefix(", "), fontsize=8.5, va="center")
-            top += HEADING
+            top += SEED_HEADING_HEIGHT
         if n % 2:
             ax.axhspan(top, top + height, 0.015, 0.985, color="#F6F6F6", linewidth=0, zorder=0)
         first = top + 0.115
@@ -243,28 +259,24 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
             for m, line in enumerate(column):
                 ax.text(x, first + 0.155 * m, line, fontsize=7.5, va="center", parse_math=False)
         top += height
-    counts: dict[str, int] = {}
-    for _, cell in rows:
-        counts[cell["token_class"].item()] = counts.get(cell["token_class"].item(), 0) + 1
-    ordered = sorted(counts.items(), key=lambda each: -each[1])
+    counts = Counter(cell["token_class"].item() for _, cell in rows)
+    at_the_end = at_step(data.isel(step=0))
     return Drawing(
         figure,
         data.drop_vars("text", errors="ignore"),
-        "What each head is by attention scores and tokens in context, and its commonest tokens.",
-        [Finding(f"{name} heads, of {len(rows)} {at_step(data.isel(step=0))}", n) for name, n in ordered][
-            :MOST
-        ],
+        "Class of each head, by attention scores and tokens in context, and its most frequent forms.",
+        [Finding(f"{name} heads, of {len(rows)} {at_the_end}", n) for name, n in counts.most_common(MOST)],
         [
-            "A head without a type by attention scores is a multigram head; in brackets the pattern that "
-            "explains most of its tokens, of brackets, skip n-grams and n-grams.",
-            *_ablated(datasets["tokens"]),
+            "Heads with no type by attention scores are multigram heads. Their label adds the pattern that "
+            "explains most of their tokens: Dyck (brackets), skip n-gram or n-gram.",
+            *_selection(datasets["tokens"]),
             *conditions.seeds(data),
         ],
     )
 
 
 def _shares(cell: xr.Dataset) -> str:
-    """Return the shares of at least 5 % in words, the largest first."""
+    """Return the patterns with a share of at least 5 %, largest first: "induction 40%, n-gram 12%"."""
     share = cell["share"].fillna(0.0)
     pairs = sorted(zip(share.values.tolist(), share["pattern"].values.tolist(), strict=True), reverse=True)
     named = [f"{PATTERNS[p][0].split(' (')[0]} {s:.0%}" for s, p in pairs if s >= 0.05 and p != "unexplained"]
@@ -272,14 +284,10 @@ def _shares(cell: xr.Dataset) -> str:
 
 
 def _forms(cell: xr.Dataset) -> str:
-    """Return the three commonest forms over all patterns, with their counts."""
+    """Return the three most frequent forms of all patterns, with their counts."""
+    common, count = cell["common"], cell["common_count"].transpose(*cell["common"].dims)
     forms = [
-        (int(count), str(form))
-        for p in cell["pattern"].values
-        for form, count in zip(
-            cell["common"].sel(pattern=p).values, cell["common_count"].sel(pattern=p).values, strict=True
-        )
-        if form
+        (int(n), str(form)) for form, n in zip(common.values.flat, count.values.flat, strict=True) if form
     ]
     best = sorted(forms, key=lambda each: (-each[0], each[1]))[:3]
     return ", ".join(f"{one_line([form])} ({count})" for count, form in best)

@@ -17,7 +17,10 @@ from rllc.tasks.batch import Batch
 def hessian(
     data: Data, *, probes: int, batch_size: int, scored_positions: int | None, contexts_at_once: int | None
 ) -> Measurement:
-    """Traces of the whole Hessian and of every head's block, one Rademacher probe per minibatch."""
+    """Return a measure of the Hessian's trace, for the whole model and for every head's block.
+
+    Each Rademacher probe has its own minibatch. The arguments are those of ``rllc.measures.hessian.spec``.
+    """
     batches = data.batches("hessian", count=probes, batch_size=batch_size, scored=scored_positions)
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
@@ -35,11 +38,11 @@ def hessian(
 
 
 def head_masks(model: Model) -> dict[str, Masks]:
-    """Masks of every head, by its label."""
+    """Return the masks of every head, by label."""
     every: dict[str, Masks] = {}
     for head in model.heads:
         masks = model.masks(head)
-        assert masks is not None  # None stands for every weight, and a head has only some
+        assert masks is not None  # None would mean all weights; a head is never all of them
         every[head] = masks
     return every
 
@@ -55,39 +58,41 @@ def hessian_traces(
     masked: bool = False,
     contexts_at_once: int | None = None,
 ) -> xr.Dataset:
-    """Hutchinson estimates (traces.py) of the trace of the Hessian and of its block of every head.
+    """Estimate the trace of the Hessian, and of each head's diagonal block, by Hutchinson's method.
 
-    One Hessian-vector product serves the whole model and all heads; ``masked=True`` probes each head's
-    coordinates alone: the same mean with less noise, for one more product per head and probe.
+    By default one Hessian-vector product per probe gives the whole trace and all heads (measures/traces.py).
+    ``masked=True`` adds one product per head and probe, on the head's coordinates alone. The mean is the
+    same, and the noise is lower.
 
-    loss   ``loss(weights, batch)``: mean loss of the batch, twice differentiable
-    batches, heads, probes, seed, errors  as of ``traces.hutchinson``
-    contexts_at_once  a product is the mean of those of so many contexts of a ``Batch``, one after the other,
-           which bounds memory: the same to rounding. None: all at once
+    loss       ``loss(weights, batch)``: mean loss of the batch, twice differentiable
+    batches, heads, probes, seed
+               as in ``traces.hutchinson``; so are the errors raised
+    contexts_at_once
+               split each ``Batch`` into parts of this many contexts and average their products, to bound
+               memory. The result is equal up to rounding. None: no split
 
     Returns ``hessian_trace``, ``hessian_trace_se`` (no dims), ``hessian_trace_head``,
-    ``hessian_trace_head_se`` (head), nats/token.
+    ``hessian_trace_head_se`` (head), in nats/token, as weights have no unit.
     """
 
-    def hessian(batch: Any) -> Reading:
+    def operator(batch: Any) -> Reading:
         if contexts_at_once is None:
             times = hessian_times(loss, weights, batch)
         else:
-            times = _in_parts(loss, weights, batch.split(contexts_at_once))
+            times = _product_in_parts(loss, weights, batch.split(contexts_at_once))
         return of_form(form_of(times)) if masked else of_product(times)
 
-    of = {"heads": heads, "probes": probes, "seed": seed}
-    return hutchinson(hessian, weights, batches, name="hessian_trace", **of)
+    return hutchinson(operator, weights, batches, name="hessian_trace", heads=heads, probes=probes, seed=seed)
 
 
 def hessian_times(
     loss: Callable[[dict[str, Tensor], Any], Tensor], weights: Weights, batch: Any
 ) -> Callable[[Weights], dict[str, Tensor]]:
-    """The product v -> H v, with H the Hessian of ``loss(., batch)`` at ``weights``.
+    """Return the function v -> H v, where H is the Hessian of ``loss(., batch)`` at ``weights``.
 
-    The gradient is computed once, with its graph, and a product is one backward pass through it
-    (Pearlmutter 1994). A vector that names only some weights is 0 elsewhere, and its product is returned
-    at those weights only.
+    The gradient is computed once and its graph is kept. Each product is one backward pass through that graph
+    (Pearlmutter 1994). v may name only some weights. It is 0 at the others, and H v is returned at the named
+    weights only.
     """
     leaves = {name: w.detach().requires_grad_() for name, w in weights.items()}
     gradient = torch.autograd.grad(
@@ -96,13 +101,13 @@ def hessian_times(
     by_name = dict(zip(leaves, gradient, strict=True))
 
     def times(vector: Weights) -> dict[str, Tensor]:
-        curved = [name for name in vector if by_name[name].requires_grad]
-        if not curved:
+        differentiable = [name for name in vector if by_name[name].requires_grad]
+        if not differentiable:
             return {name: torch.zeros_like(v) for name, v in vector.items()}
         product = torch.autograd.grad(
-            [by_name[name] for name in curved],
+            [by_name[name] for name in differentiable],
             [leaves[name] for name in vector],
-            grad_outputs=[vector[name] for name in curved],
+            grad_outputs=[vector[name] for name in differentiable],
             retain_graph=True,
             materialize_grads=True,
         )
@@ -111,10 +116,13 @@ def hessian_times(
     return times
 
 
-def _in_parts(
+def _product_in_parts(
     loss: Callable[[dict[str, Tensor], Any], Tensor], weights: Weights, parts: Sequence[Batch]
 ) -> Callable[[Weights], dict[str, Tensor]]:
-    """The product of the mean over a batch in parts; no part's graph outlives its product."""
+    """Return v -> H v for a batch split into parts: the mean of their products, weighted by contexts.
+
+    Each part's gradient graph is freed after each product and made again for the next one.
+    """
     total = sum(len(part.contexts) for part in parts)
 
     def times(vector: Weights) -> dict[str, Tensor]:

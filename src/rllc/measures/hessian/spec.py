@@ -1,4 +1,4 @@
-"""Traces of the Hessian: config and spec."""
+"""Config section and specification of the measure "hessian"."""
 
 from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
@@ -8,19 +8,21 @@ from rllc.units import NATS
 
 
 class Hessian(ConfigModel):
-    """Hutchinson traces."""
+    """Trace of the Hessian by Hutchinson's estimator."""
 
     probes: int = config_field("Rademacher probes", ge=2, source=f"{RLLC}, App. D: 50")
     batch_size: Count = config_field(
-        "contexts per probe, others for each: so the standard error holds the choice of text, too",
+        "contexts per probe; each probe has others, so the standard error includes the choice of text",
         source=f"{RLLC}, App. D: 100 samples, the same for all probes",
     )
-    scored_positions: Count | None = config_field("as in sampling")
+    scored_positions: Count | None = config_field(
+        "positions of each context whose predictions enter the loss, as in ``sampling``; null: all"
+    )
     contexts_at_once: Count | None = config_field(
-        "contexts that are differentiated at once, which bounds memory; null: all of a probe", default=None
+        "contexts differentiated at once, to bound memory; null: all contexts of a probe", default=None
     )
     distributions: Distinct[Name] | None = config_field(
-        "null: all of the experiment's", min_length=1, default=None
+        "distributions measured; null: all of the experiment", min_length=1, default=None
     )
 
 
@@ -36,16 +38,16 @@ def _cost(work: Work[Hessian]) -> Cost:
 MEASURE = MeasureSpec(
     name="hessian",
     section=Hessian,
-    about="traces of the Hessian, whole and of every head, a fresh minibatch per probe",
+    about="trace of the Hessian of the whole model and of every head, with a new minibatch per probe",
     kernel="rllc.measures.hessian.kernel:hessian",
     variables={
         "hessian_trace": Variable("trace of the Hessian of the loss", NATS),
         "hessian_trace_se": Variable(
-            "standard error over probes, each on a minibatch of its own, of the Hessian trace", NATS
+            "standard error of the Hessian trace, over probes with a minibatch each", NATS
         ),
         "hessian_trace_head": Variable("trace of the head's block of the Hessian", NATS, ("head",)),
         "hessian_trace_head_se": Variable(
-            "standard error over probes, each on a minibatch of its own, of the head's Hessian trace",
+            "standard error of the head's Hessian trace, over probes with a minibatch each",
             NATS,
             ("head",),
         ),
@@ -55,9 +57,9 @@ MEASURE = MeasureSpec(
     figures={
         "rllc_fig14_hessian_trace": FigureSpec(
             "rllc.figures.heads.curvature:rllc_fig14_hessian_trace",
-            ("hessian",),
-            ("attention_scores", "rllc"),
-            "baselines",
+            needs=("hessian",),
+            uses=("attention_scores", "rllc"),
+            category="baselines",
         )
     },
 )
