@@ -137,8 +137,9 @@ def hessian(rllc):
 
 def ablation(rllc):
     methods = xr.DataArray([1.4, 1.0, 0.8], dims="method", coords={"method": ["zero", "mean", "resample"]})
+    rise = rllc["rllc"] * 0.02 * methods
     return xr.Dataset(
-        {"ablation": (rllc["rllc"] * 0.02 * methods)},
+        {"ablation": rise, "ablation_se": 0.01 + 0.1 * abs(rise)},
         attrs={"ablation": json.dumps({"batch_size": 16, "contexts": 32})},
     )
 

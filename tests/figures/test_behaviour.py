@@ -75,6 +75,13 @@ def test_the_behaviour_of_every_seed(datasets, misplaced, unlike, numbers):
     assert other.get_ydata()[0] == 7.5
 
 
+def test_the_behaviour_keeps_only_what_it_draws(datasets):
+    losses = dict.fromkeys(("ngram_loss", "ngram_loss_se"), datasets["ngrams"]["ngram_score"])
+    given = datasets | {"ngrams": datasets["ngrams"].assign(losses)}
+    drawn = {"bigram_score", "bigram_entropy", "ngram_score", "loss", "ablated_loss"}
+    assert {*stage_fig4a_behaviour(given).data.data_vars} == drawn
+
+
 def test_one_layer_has_loss_and_llc_above(datasets, study, misplaced, unlike, numbers):
     llc = curve(1, 2, 3, 3, 2.5, 4, 5)
     given = datasets | {

@@ -87,6 +87,7 @@ def test_ablations_stand_by_layer_and_method(two):
             assert label == f"layer {layer}, loss added\n(nats/token)"
         cell = data.sel({"seed": seed, "method": method})
         assert curves(ax, cell.sizes["step"]) == along(cell.sel(head=cell["layer"].values == layer))
+        assert len(ax.collections) == int((cell["layer"] == layer).sum())  # a band of each head
     one = data.isel(step=-1).max("head")
     for method, finding in zip(methods, drawing.findings, strict=True):
         values = one.sel({"method": method}).values

@@ -279,6 +279,21 @@ def test_what_bands_and_lines_mean_stands_below(datasets, draw, misplaced, unlik
     assert draw({key: each for key, each in datasets.items() if key != "stages"}).figure.legends == []
 
 
+def test_bands_of_scores_are_their_standard_errors(datasets, misplaced, unlike):
+    scores = datasets["attention_scores"]
+    errors = {f"{name}_se": 0.01 + 0.1 * scores[name] for name in ("previous_token", "prefix_matching")}
+    given = datasets | {"attention_scores": scores.assign(errors)}
+    drawing = stage_fig4b_heads(given)
+    assert unlike(drawing, given) == misplaced(drawing) == []
+    assert {*errors, "icl_score_se"} < {*drawing.data.data_vars}
+    over = "over sequences (attention) and contexts (in-context learning score)."
+    assert f"Bands: one standard error {over}" in drawing.caption
+    alone = stage_fig4b_heads(given | {"metrics": given["metrics"].drop_vars(["icl_score", "icl_score_se"])})
+    assert "Bands: one standard error over sequences (attention)." in alone.caption
+    before = stage_fig4b_heads(datasets)
+    assert "Bands: one standard error over contexts (in-context learning score)." in before.caption
+
+
 @pytest.mark.parametrize("setting", ["sampling", "published"])
 @pytest.mark.parametrize("draw", [stage_fig1a_lm, stage_fig4b_heads, stage_figB1a, stage_figB2])
 def test_captions_of_stages_keep_to_their_length(datasets, draw, setting):

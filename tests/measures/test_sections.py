@@ -41,7 +41,9 @@ def test_metrics_leave_out_the_end_of_a_range_of_positions():
     by_hand = evaluate(WEIGHTS, batches, model=MODEL, early=[1, 2], late=[9, 10, 11, 12], accuracy=True)
     xr.testing.assert_identical(found, by_hand)
     without = of(metrics(DATA, contexts=20, batch_size=10, icl_early=None, icl_late=None, accuracy=False))
-    assert set(without.data_vars) == {"loss", "loss_by_position", "weight_norm"}
+    assert set(without.data_vars) == {
+        "loss", "loss_se", "loss_by_position", "loss_by_position_se", "weight_norm",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("scored", [None, 4])

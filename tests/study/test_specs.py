@@ -37,7 +37,7 @@ def test_results_record_their_settings_under_the_name_of_the_section():
 def test_the_words_of_a_row_are_its_variables_and_those_added():
     words = {spec.name: spec.words for spec in MEASURES}
     assert {"q_composition", "head_type"} < set(words["attention_scores"])
-    assert set(words["ablation"]) == {"ablation"}
+    assert set(words["ablation"]) == {"ablation", "ablation_se"}
 
 
 def test_variables_have_a_name_and_a_unit_or_are_told_both_by_their_kernel():
@@ -129,14 +129,16 @@ def test_units_are_those_of_what_the_words_name():
         "fisher": "fim_trace fim_trace_se fim_trace_head fim_trace_head_se fim_trace_ggn fim_trace_ggn_se "
         "fisher_data fisher_data_se",
         "hessian_rank": "hessian_rank_threshold hessian_max_eigenvalue hessian_min_eigenvalue",
-        "ablation": "ablation",
-        "attention_scores": "repeat_gap",
+        "ablation": "ablation ablation_se",
+        "attention_scores": "repeat_gap repeat_gap_se",
         "tokens": "rise_threshold rise",
         "path_patching": "loss loss_se rise rise_se rise_into rise_into_se",
         "induction_ablation": "icl_score icl_score_se",
-        "metrics": "loss loss_by_position icl_score icl_score_se",
-        "ngrams": "bigram_score bigram_entropy bigram_excess ngram_loss ngram_baseline",
-        "positions": "loss ablated_loss position_gain loss_at ablated_loss_at",
+        "metrics": "loss loss_se loss_by_position loss_by_position_se icl_score icl_score_se",
+        "ngrams": "bigram_score bigram_score_se bigram_entropy bigram_entropy_se bigram_excess bigram_excess_se "
+        "ngram_loss ngram_loss_se ngram_baseline ngram_baseline_se",
+        "positions": "loss loss_se ablated_loss ablated_loss_se position_gain position_gain_se loss_at loss_at_se "
+        "ablated_loss_at ablated_loss_at_se",
         "token_losses": "loss",
         "patched_paths": "ablated_least ablated_least_se path path_se",
         "hessian_stages": "trace_smooth",

@@ -97,7 +97,7 @@ def _behaviour(
     name = inputs.one_distribution(grams, distribution)
     where = inputs.of_seeds(inputs.need(datasets, "positions", "loss", "ablated_loss"), seeds)
     drawn = [
-        grams.drop_vars(["ngram_loss", "ngram_baseline"], errors="ignore"),
+        grams[["bigram_score", "bigram_entropy", "ngram_score"]],
         where[["loss", "ablated_loss"]],
     ]
     data = xr.merge([each.sel(distribution=[name]) for each in drawn], join="outer", compat="override",

@@ -150,7 +150,8 @@ def stage_fig4b_heads(
     distribution  of the ICL score, and of the LLC that has the boundaries
     setting       of that LLC
     """
-    data = inputs.over_heads(datasets, "attention_scores", *SCORES, seeds=seeds)
+    errors = [f"{name}_se" for name in SCORES]
+    data = inputs.over_heads(datasets, "attention_scores", *SCORES, also=errors, seeds=seeds)
     metrics = datasets.get("metrics", xr.Dataset())
     scored = "icl_score" in metrics
     text, on = None, ""
@@ -190,12 +191,19 @@ def stage_fig4b_heads(
         known(findings),
         [
             *(conditions.contexts(metrics, "metrics") if scored else []),
-            *(["Band: standard error of the in-context learning score."] if "icl_score_se" in data else []),
+            *_bands_of_scores(data),
             *of_stages(cells),
             *above_chance(cells),
             *conditions.seeds(data),
         ],
     )
+
+
+def _bands_of_scores(data: xr.Dataset) -> list[str]:
+    """Return what the bands are: of attention scores, of the in-context learning score, or of both."""
+    scores, icl = all(f"{name}_se" in data for name in SCORES), "icl_score_se" in data
+    over = ["sequences (attention)"] * scores + ["contexts (in-context learning score)"] * icl
+    return [f"Bands: one standard error over {' and '.join(over)}."] if over else []
 
 
 def _highest(score: xr.DataArray, title: str) -> list[Finding]:

@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from hooked import as_hooked
 from hypothesis import given
 from hypothesis import strategies as st
+from intervals import coverages
+from scipy import stats
 
 from rllc.measures.ablation.kernel import METHODS, _another_context, ablations
 from rllc.models.attention_only import AttentionOnly
@@ -13,7 +16,7 @@ from rllc.models.loss import next_token_loss, token_losses
 from rllc.models.model import TaughtBatches
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
-from rllc.tasks.batch import Batch, Examples, batches_of
+from rllc.tasks.batch import Batch, Examples, batches_of, next_token_batch
 
 VARIANTS = [
     (1, "shortformer", True, False),
@@ -36,15 +39,16 @@ def random_batches(architecture: Architecture) -> list[Batch]:
 
 
 def with_hooks(weights: dict, batches, architecture: Architecture, seed: int) -> np.ndarray:
-    """The same numbers through TransformerLens: [layer, head, method]."""
+    """The rises of each context through TransformerLens: [layer, head, method, context]."""
     model = as_hooked(weights, architecture)
     names = [f"blocks.{layer}.attn.hook_z" for layer in range(architecture.n_layers)]
     cached = [model.run_with_cache(batch.contexts, names_filter=names)[1] for batch in batches]
-    rises = np.empty((architecture.n_layers, architecture.n_heads, len(METHODS)))
+    contexts = sum(len(batch.contexts) for batch in batches)
+    rises = np.empty((architecture.n_layers, architecture.n_heads, len(METHODS), contexts))
 
     def loss(batch: Batch, hooks: list) -> torch.Tensor:
         logits = model.run_with_hooks(batch.contexts, fwd_hooks=hooks)[:, batch.positions]
-        return token_losses(logits, batch.targets).mean()
+        return token_losses(logits, batch.targets).mean(1)
 
     for layer, head in np.ndindex(architecture.n_layers, architecture.n_heads):
         # hook_z is [batch, position, head, d_head]
@@ -62,7 +66,7 @@ def with_hooks(weights: dict, batches, architecture: Architecture, seed: int) ->
                     return new
 
                 rise.append(loss(batch, [(names[layer], replace)]) - loss(batch, []))
-            rises[layer, head, place] = torch.stack(rise).mean().item()
+            rises[layer, head, place] = torch.cat(rise).numpy()
     return rises
 
 
@@ -75,11 +79,47 @@ def test_equal_to_hooks_on_transformer_lens(variant):
         batches = TaughtBatches(batches, random_weights(architecture, seed=1), AttentionOnly(architecture))
     with torch.no_grad():
         expected = with_hooks(weights, list(batches), architecture, seed=3)
-    got = ablations(weights, batches, architecture=architecture, seed=3).ablation
-    assert got.dims == ("head", "method")
+    found = ablations(weights, batches, architecture=architecture, seed=3)
+    got = found.ablation
+    assert got.dims == found.ablation_se.dims == ("head", "method")
     assert list(got["method"].values) == ["zero", "mean", "resample"]
     assert list(got["head"].values) == [f"{layer}:{head}" for layer in range(layers) for head in range(2)]
-    np.testing.assert_allclose(got.values, expected.reshape(-1, 3), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(got.values, expected.mean(-1).reshape(-1, 3), rtol=1e-9, atol=1e-10)
+    errors = stats.sem(expected, axis=-1).reshape(-1, 3)
+    np.testing.assert_allclose(found.ablation_se.values[:, :2], errors[:, :2], rtol=1e-8, atol=1e-10)
+    resampled = []
+    for rises in expected[:, :, 2].reshape(-1, 10):
+        apart, shared = rises - rises.mean(), 0.0
+        for index in range(2):
+            others = _another_context(5, generator(3, "resample", index)).tolist()
+            shared += 2 * sum(apart[5 * index + i] * apart[5 * index + o] for i, o in enumerate(others))
+        resampled.append(np.sqrt(((apart**2).sum() + max(shared, 0)) / (9 * 10)))
+    np.testing.assert_allclose(found.ablation_se.values[:, 2], resampled, rtol=1e-8, atol=1e-10)
+
+
+def test_intervals_contain_the_rise_of_all_contexts():
+    """Redraws are of a population whose rise is known; every method is covered."""
+    architecture = Architecture(2, 2, 12, 4, 9, 11)
+    weights = random_weights(architecture)
+    population = generator(5, "test").integers(0, 11, (2048, 9))
+    batches = [next_token_batch(part, np.arange(8)) for part in np.split(population, 8)]
+    truth = ablations(weights, batches, architecture=architecture, seed=0).ablation.sel(head="0:1")
+
+    def redraw(seed: int) -> xr.Dataset:
+        rows = generator(seed, "rows").integers(0, len(population), 32)
+        drawn = [next_token_batch(population[rows], np.arange(8))]
+        found = ablations(weights, drawn, architecture=architecture, seed=seed).sel(head="0:1")
+        return xr.Dataset(
+            {
+                f"{method}{ending}": found[f"ablation{ending}"].sel({"method": method}, drop=True)
+                for method in METHODS
+                for ending in ("", "_se")
+            }
+        )
+
+    known = {method: float(truth.sel({"method": method})) for method in METHODS}
+    found = coverages(redraw, known, redraws=200, units=32)
+    assert all(0.89 < share < 0.99 for share in found.values()), found
 
 
 def test_zero_ablation_is_zeroing_the_output_matrix():

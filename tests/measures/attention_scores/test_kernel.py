@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 from hooked import as_hooked
+from intervals import coverages
 from planted import induction_model
+from scipy import stats
 
 from rllc.measures.attention_scores.kernel import _matching, _plain, head_scores, repeat_gap
 from rllc.models.transformer import Architecture, shapes
@@ -70,6 +72,26 @@ def test_equal_to_patterns_of_transformer_lens(layers, positions, norm):
     np.testing.assert_allclose(got.current_token, np.mean(current, 0), rtol=1e-9)
     np.testing.assert_allclose(got.prefix_matching, np.mean(after, 0), rtol=1e-9)
     np.testing.assert_allclose(got.prefix_matching_literal, np.mean(literal, 0), rtol=1e-9)
+    np.testing.assert_allclose(got.previous_token_se, stats.sem(previous), rtol=1e-9)
+    np.testing.assert_allclose(got.current_token_se, stats.sem(current), rtol=1e-9)
+    np.testing.assert_allclose(got.prefix_matching_se, stats.sem(after), rtol=1e-9)
+    np.testing.assert_allclose(got.prefix_matching_literal_se, stats.sem(literal), rtol=1e-9)
+
+
+def test_intervals_contain_the_known_scores_of_an_even_head():
+    """It attends 1 / n to each of n tokens, and what n may be is known."""
+    architecture, weights = induction_model(vocabulary=6, context=32)
+    previous = np.mean([1 / n for n in range(4, 17)])
+    literal = np.mean([1 / n for n in range(18, 33)])
+    truth = {
+        "previous_token": previous, "current_token": previous,
+        "prefix_matching": literal, "prefix_matching_literal": literal,
+    }  # fmt: skip
+    given = {"architecture": architecture, "bos": 4, "sequences": 40, "length": 32, "chunk": 40}
+    found = coverages(
+        lambda seed: head_scores(weights, **given, seed=seed).sel(head="1:1"), truth, redraws=200, units=40
+    )
+    assert all(0.89 < share < 0.99 for share in found.values()), found
 
 
 def test_repeat_gap_equals_transformer_lens():
@@ -84,6 +106,20 @@ def test_repeat_gap_equals_transformer_lens():
     # losses[:, p] is that of token p + 1; tokens 1 and 12 begin the copies
     expected = losses[:, 12:22].mean() - losses[:, 1:11].mean()
     assert got.repeat_gap.item() == pytest.approx(expected.item(), abs=1e-10)
+    gaps = losses[:, 12:22].mean(1) - losses[:, 1:11].mean(1)
+    assert got.repeat_gap_se.item() == pytest.approx(stats.sem(gaps.numpy()), rel=1e-9)
+
+
+def test_intervals_contain_the_repeat_gap_of_many_sequences():
+    architecture = Architecture(2, 1, 8, 4, 16, 6)
+    weights = random_weights(architecture)
+    given = {"architecture": architecture, "bos": 0, "length": 16}
+    truth = float(repeat_gap(weights, **given, sequences=20000, seed=-1 % 2**32, chunk=2000).repeat_gap)
+    found = coverages(
+        lambda seed: repeat_gap(weights, **given, sequences=40, seed=seed, chunk=40),
+        {"repeat_gap": truth}, redraws=200, units=40,
+    )  # fmt: skip
+    assert 0.89 < found["repeat_gap"] < 0.99
 
 
 @pytest.mark.parametrize("bos", [0, 7, 11])
@@ -121,6 +157,16 @@ def test_results_do_not_depend_on_chunks_or_the_global_generator():
     other = head_scores(weights, **given, chunk=100)
     for name in one:
         np.testing.assert_allclose(one[name], other[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize("measure", [head_scores, repeat_gap])
+def test_one_sequence_has_no_error(measure):
+    architecture = Architecture(1, 2, 12, 4, 24, 15)
+    got = measure(
+        random_weights(architecture), architecture=architecture, bos=0, sequences=1, length=20, seed=1
+    )
+    for name, values in got.items():
+        assert np.isnan(values).all() == str(name).endswith("_se"), name
 
 
 @pytest.mark.parametrize("measure", [head_scores, repeat_gap])

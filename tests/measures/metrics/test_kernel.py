@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from hooked import as_hooked
+from intervals import coverages
 from scipy import stats
 
 from rllc.measures.metrics.kernel import evaluate
@@ -36,10 +38,43 @@ def test_equal_to_transformer_lens_whatever_the_batches(contexts):
     assert list(got.position.values) == list(range(9))
     np.testing.assert_allclose(got.loss_by_position, expected.mean(0), rtol=1e-5)
     assert float(got.loss) == pytest.approx(expected.mean(), rel=1e-5)
+    assert got.loss_by_position_se.dims == ("position",)
+    np.testing.assert_allclose(got.loss_by_position_se, stats.sem(expected), rtol=1e-4)
+    assert float(got.loss_se) == pytest.approx(stats.sem(expected.mean(1)), rel=1e-4)
     late = expected[:, [6, 8]].mean()
     assert float(got.icl_score) == pytest.approx(late - expected[:, 1].mean(), abs=1e-5)
     gaps = expected[:, [6, 8]].mean(1) - expected[:, 1]
     assert float(got.icl_score_se) == pytest.approx(stats.sem(gaps), rel=1e-4)
+
+
+def test_intervals_contain_the_values_of_all_contexts():
+    weights = random_weights()
+    population = np.random.default_rng(1).integers(0, 11, (2000, 10))
+    said = MODEL.outputs(weights, next_token_batch(population, np.arange(9))).argmax(-1)
+    right = torch.from_numpy(np.random.default_rng(2).random(2000) < 0.5)  # the contexts that are all right
+    targets = torch.where(right[:, None], said, torch.from_numpy(population[:, 1:]))
+
+    def of(rows: np.ndarray) -> xr.Dataset:
+        batches = [
+            next_token_batch(population[part], np.arange(9))._replace(targets=targets[part])
+            for part in np.split(rows, 2)
+        ]
+        found = evaluate(weights, batches, model=MODEL, early=1, late=8, accuracy=True)
+        return found.sel(position=4)
+
+    names = ("loss", "loss_by_position", "icl_score", "accuracy", "sequence_accuracy")
+    truth = {name: float(value) for name, value in of(np.arange(2000))[list(names)].items()}
+    found = coverages(
+        lambda seed: of(np.random.default_rng(seed + 3).integers(0, 2000, 64)), truth, redraws=200, units=64
+    )
+    assert all(0.89 < share < 0.99 for share in found.values()), found
+
+
+def test_one_context_has_values_and_no_errors(contexts):
+    batches = [next_token_batch(contexts[:1], np.arange(9))]
+    found = evaluate(random_weights(), batches, model=MODEL, early=1, late=8, accuracy=True)
+    for name, values in found.items():
+        assert np.isnan(values).all() == str(name).endswith("_se"), name
 
 
 def test_a_model_has_no_loss_against_itself(contexts):
@@ -105,6 +140,9 @@ def test_accuracy_counts_predictions_and_whole_contexts(contexts):
     assert found["accuracy"].item() == pytest.approx(sum(map(sum, right)) / 63)
     assert found["sequence_accuracy"].item() == pytest.approx(sum(map(all, right)) / 7)
     assert 3 / 7 <= found["sequence_accuracy"].item() < found["accuracy"].item() < 1
+    shares = [sum(row) / 9 for row in right]
+    assert found["accuracy_se"].item() == pytest.approx(stats.sem(shares))
+    assert found["sequence_accuracy_se"].item() == pytest.approx(stats.sem([all(row) for row in right]))
     assert "icl_score" not in found
 
 

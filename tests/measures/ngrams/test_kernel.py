@@ -6,6 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import torch
+import xarray as xr
+from intervals import coverages
+from scipy import stats
 
 from rllc.measures.data import InMemoryData
 from rllc.measures.ngrams.kernel import bigram_score, bigrams, common_ngrams, ngram_losses, ngrams
@@ -27,8 +30,9 @@ def test_the_score_is_the_mean_over_single_predictions():
     for row in TRAINING.tolist():
         for token, after in pairwise(row[1:]):
             follow[token][after] += 1
-    losses, entropies = [], []
+    losses, entropies, of_contexts = [], [], []
     for row in HELD.tolist():
+        before = len(losses)
         logits = MODEL.outputs(WEIGHTS, next_token_batch(np.array([row]), np.arange(15)))[0]
         for p in range(1, 15):
             count = follow[row[p]]
@@ -36,10 +40,40 @@ def test_the_score_is_the_mean_over_single_predictions():
                 log_p = logits[p].log_softmax(-1)
                 losses.append(-sum(n / total * float(log_p[v]) for v, n in count.items()))
                 entropies.append(-sum(n / total * np.log(n / total) for n in count.values()))
+        of_contexts.append((sum(losses[before:]), sum(entropies[before:]), len(losses) - before))
     got = bigram_score(WEIGHTS, BATCHES, bigrams(TRAINING, SIZE), model=MODEL)
     assert len(losses) < 6 * 14
     assert float(got["bigram_score"]) == pytest.approx(np.mean(losses), rel=1e-5)
     assert float(got["bigram_entropy"]) == pytest.approx(np.mean(entropies), rel=1e-5)
+    assert len({here for _, _, here in of_contexts}) > 1
+    both = [(score - least, here) for score, least, here in of_contexts]
+    for name, each in (("score", [(s, n) for s, _, n in of_contexts]), ("excess", both)):
+        mean = float(got[f"bigram_{name}"])
+        squares = sum((total - mean * here) ** 2 for total, here in each)
+        expected = np.sqrt(6 / 5 * squares) / len(losses)
+        assert float(got[f"bigram_{name}_se"]) == pytest.approx(expected, rel=1e-3), name
+
+
+def test_intervals_contain_the_scores_of_all_contexts_and_ngrams():
+    random = np.random.default_rng(1)
+    population = np.hstack([np.zeros((1500, 1), int), random.integers(1, SIZE, (1500, 15))])
+    known, grams = bigrams(TRAINING, SIZE), random.integers(1, SIZE, (200, 3))
+
+    def of(contexts: np.ndarray, common: np.ndarray) -> xr.Dataset:
+        batches = [next_token_batch(part, np.arange(15)) for part in np.split(contexts, 2)]
+        scores = bigram_score(WEIGHTS, batches, known, model=MODEL)
+        found = ngram_losses(WEIGHTS, {3: common}, batches, model=MODEL, bos=BOS).squeeze("n", drop=True)
+        return scores.merge(found)
+
+    def redraw(seed: int) -> xr.Dataset:
+        drawn = np.random.default_rng(seed + 2)
+        return of(drawn.choice(population, 40), drawn.choice(grams, 40))
+
+    whole = of(population, grams)
+    truth = {str(name): float(value) for name, value in whole.items() if not str(name).endswith("_se")}
+    assert len(truth) == 6
+    found = coverages(redraw, truth, redraws=200, units=40)
+    assert all(0.89 < share < 0.99 for share in found.values()), found
 
 
 def test_no_prediction_is_better_than_the_bigrams_themselves():
@@ -92,7 +126,15 @@ def test_losses_are_of_the_last_token_and_of_text_at_its_place():
         logits = MODEL.outputs(WEIGHTS, next_token_batch(HELD, np.array([n - 1])))[:, 0].log_softmax(-1)
         text = -float(logits[torch.arange(6), torch.from_numpy(HELD[:, n])].mean())
         assert float(got["ngram_score"].sel(n=n)) == pytest.approx(text / np.mean(expected), rel=1e-5)
+        baselines = -logits[torch.arange(6), torch.from_numpy(HELD[:, n])].numpy()
+        assert float(got["ngram_baseline_se"].sel(n=n)) == pytest.approx(stats.sem(baselines), rel=1e-4)
+        if n == 2:
+            assert float(got["ngram_loss_se"].sel(n=n)) == pytest.approx(stats.sem(expected), rel=1e-4)
+            slopes = (1 / np.mean(expected), text / np.mean(expected) ** 2)
+            both = np.hypot(slopes[0] * stats.sem(baselines), slopes[1] * stats.sem(expected))
+            assert float(got["ngram_score_se"].sel(n=n)) == pytest.approx(both, rel=1e-4)
     assert np.isnan(got["ngram_score"].sel(n=4))
+    assert np.isnan(got["ngram_score_se"].sel(n=[3, 4])).all()  # of one n-gram, and of none
 
 
 def test_the_measure_reads_training_contexts_and_held_out_ones(tokenizer):
@@ -112,6 +154,12 @@ def test_the_measure_reads_training_contexts_and_held_out_ones(tokenizer):
         "ngram_loss",
         "ngram_baseline",
         "ngram_score",
+        "bigram_score_se",
+        "bigram_entropy_se",
+        "bigram_excess_se",
+        "ngram_loss_se",
+        "ngram_baseline_se",
+        "ngram_score_se",
     }
     assert float(found["bigram_score"]) > float(found["bigram_entropy"]) > 0
     assert np.isfinite(found["ngram_score"].sel(n=[2, 3])).all()

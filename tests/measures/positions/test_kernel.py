@@ -1,6 +1,9 @@
 import numpy as np
 import pytest
 import torch
+import xarray as xr
+from intervals import coverages
+from scipy import stats
 from sklearn.decomposition import PCA
 
 from rllc.measures.data import InMemoryData
@@ -19,14 +22,38 @@ def test_losses_with_and_without_positions(where):
     weights = made.initial_weights(seed=0, query_key_factor=20.0, position_init="sinusoidal")
     got = ablated(weights, BATCHES, model=made, at=[0, 3, 14, 500])
     without = dict(weights) | {NAME: torch.zeros_like(weights[NAME])}
+    of_contexts = {}
     for ending, given in (("", weights), ("ablated_", without)):
         log_p = made.outputs(given, next_token_batch(CONTEXTS, np.arange(15))).log_softmax(-1)
-        losses = -log_p.gather(-1, torch.from_numpy(CONTEXTS[:, 1:, None])).squeeze(-1).mean(0)
+        losses = -log_p.gather(-1, torch.from_numpy(CONTEXTS[:, 1:, None])).squeeze(-1).numpy()
         assert got["at"].values.tolist() == [0, 3, 14]
-        np.testing.assert_allclose(got[f"{ending}loss_at"], losses[[0, 3, 14]], rtol=1e-5)
+        np.testing.assert_allclose(got[f"{ending}loss_at"], losses.mean(0)[[0, 3, 14]], rtol=1e-5)
+        np.testing.assert_allclose(got[f"{ending}loss_at_se"], stats.sem(losses)[[0, 3, 14]], rtol=1e-4)
         assert float(got[f"{ending}loss"]) == pytest.approx(float(losses.mean()), rel=1e-5)
+        of_contexts[ending] = losses.mean(1)
+        assert float(got[f"{ending}loss_se"]) == pytest.approx(stats.sem(of_contexts[ending]), rel=1e-4)
     assert abs(float(got["position_gain"])) > 1e-3
     assert float(got["position_gain"]) == pytest.approx(float(got["ablated_loss"] - got["loss"]))
+    paired = stats.sem(of_contexts["ablated_"] - of_contexts[""])
+    assert float(got["position_gain_se"]) == pytest.approx(paired, rel=1e-3)
+
+
+def test_intervals_contain_the_losses_of_all_contexts():
+    made = model(**FACTS)
+    weights = made.initial_weights(seed=0, query_key_factor=20.0, position_init="sinusoidal")
+    population = np.random.default_rng(1).integers(0, 7, (2000, 16))
+
+    def of(contexts: np.ndarray) -> xr.Dataset:
+        batches = [next_token_batch(part, np.arange(15)) for part in np.split(contexts, 2)]
+        found = ablated(weights, batches, model=made, at=[3])
+        return found.squeeze("at", drop=True)
+
+    names = ("loss", "ablated_loss", "position_gain", "loss_at", "ablated_loss_at")
+    truth = {name: float(value) for name, value in of(population)[list(names)].items()}
+    found = coverages(
+        lambda seed: of(np.random.default_rng(seed + 2).choice(population, 32)), truth, redraws=200, units=32
+    )
+    assert all(0.89 < share < 0.99 for share in found.values()), found
 
 
 def test_components_are_those_of_a_second_implementation():

@@ -9,7 +9,7 @@ from rllc.figures.panels import Panel, Row, by_seed, level, of_heads, sheet
 @style.styled
 def rllc_fig17_ablations(datasets: Datasets, *, distribution: Name = None, seeds: Seeds = None) -> Drawing:
     """Ablation score of each head. Rows: layers. Columns: methods (zero, mean, resample)."""
-    data = inputs.over_heads(datasets, "ablation", "ablation", seeds=seeds)
+    data = inputs.over_heads(datasets, "ablation", "ablation", also=("ablation_se",), seeds=seeds)
     name = inputs.one_distribution(data, distribution)
     data = data.sel(distribution=[name])
     rows, methods = [], data["method"].values.tolist()
@@ -43,7 +43,9 @@ def rllc_fig17_ablations(datasets: Datasets, *, distribution: Name = None, seeds
         ],
         [
             "A head's output is replaced by zero, its mean, or its output on other contexts.",
-            "No uncertainty is drawn: all heads and methods use the same contexts.",
+            "Bands: one standard error over contexts. All heads and methods have the same contexts."
+            if "ablation_se" in data
+            else "No uncertainty is drawn: all heads and methods use the same contexts.",
             *conditions.contexts(datasets["ablation"], "ablation"),
             *conditions.missing(data, "ablation"),
             *conditions.seeds(data),

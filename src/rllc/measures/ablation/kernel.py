@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rllc.measures.architecture import architecture_of
 from rllc.measures.data import Data, Measurement
+from rllc.measures.errors import error_of_ratio
 from rllc.models.loss import token_losses
 from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights, embed, layers, unembed
@@ -47,8 +48,14 @@ def ablations(
 
     batches  hard or soft targets; the loss is the mean over all contexts and scored positions
 
-    Returns ``ablation`` (head, method), nats/token; choose a method with ``.sel({"method": "mean"})``,
-    since ``.sel(method=...)`` is xarray's own argument and chooses nothing.
+    Returns ``ablation`` and ``ablation_se`` (head, method), nats/token; choose a method with
+    ``.sel({"method": "mean"})``, since ``.sel(method=...)`` is xarray's own argument and chooses nothing.
+
+    The error is the standard error over contexts of after minus before, which are paired. For ``mean`` it
+    takes the mean of z as given. For ``resample`` it holds the draw of contexts and of replacements: a
+    context enters two differences, its own and that of the context which it replaces, and the covariance of
+    the two is in the error. Heads, methods and checkpoints have the same contexts, and heads the same
+    replacements, so the errors of two of them are not independent.
 
     Raises ValueError without batches, or where a batch has one context only, which leaves nothing to
     resample from.
@@ -57,12 +64,13 @@ def ablations(
         raise ValueError("no batches to evaluate the loss on: give at least one")
     means = mean_outputs(weights, batches, architecture)
     rise = np.zeros((architecture.n_layers, architecture.n_heads, len(METHODS)))
-    predictions = 0
+    predictions, of_contexts, scored, sources = 0, [], [], []
     for index in range(len(batches)):
         batch = batches[index]
         others = _another_context(len(batch.contexts), generator(seed, "resample", index))
         clean = passed(weights, batch.contexts, architecture, batch.positions)
         before = token_losses(unembed(weights, clean.left[-1], architecture), batch.targets)
+        rises = before.new_empty((*rise.shape, len(before)), dtype=torch.float64)
         for layer, z in enumerate(clean.z):
             for head in range(architecture.n_heads):
                 own = z[:, head]
@@ -72,11 +80,23 @@ def ablations(
                         weights, clean, {(layer, head): replacement}, architecture, batch.positions
                     )
                     after = token_losses(unembed(weights, changed.left[-1], architecture), batch.targets)
-                    rise[layer, head, method] += float((after - before).sum(dtype=torch.float64))
+                    more = after - before
+                    rise[layer, head, method] += float(more.sum(dtype=torch.float64))
+                    rises[layer, head, method] = more.sum(1, dtype=torch.float64)
         predictions += before.numel()
+        of_contexts.append(rises.cpu().numpy())
+        sources.append(others.numpy() + len(scored))
+        scored += [before.shape[1]] * len(before)
+    found, counts = np.concatenate(of_contexts, -1), np.asarray(scored)
+    error = error_of_ratio(found, counts)
+    resampled = METHODS.index("resample")
+    error[..., resampled] = error_of_ratio(found[..., resampled, :], counts, np.concatenate(sources))
     labels = head_labels(architecture.n_layers, architecture.n_heads)
     return xr.Dataset(
-        {"ablation": (("head", "method"), rise.reshape(-1, len(METHODS)) / predictions)},
+        {
+            "ablation": (("head", "method"), rise.reshape(-1, len(METHODS)) / predictions),
+            "ablation_se": (("head", "method"), error.reshape(-1, len(METHODS))),
+        },
         coords={**head_coords(labels), "method": np.asarray(METHODS, dtype=object)},
     )
 

@@ -38,7 +38,8 @@ MEASURE = MeasureSpec(
     about="zero, mean and resample ablation of every head",
     kernel="rllc.measures.ablation.kernel:ablation",
     variables={
-        "ablation": Variable("loss after ablating a head minus loss before", NATS, ("head", "method"))
+        "ablation": Variable("loss after ablating a head minus loss before", NATS, ("head", "method")),
+        "ablation_se": Variable("standard error over contexts of that difference", NATS, ("head", "method")),
     },
     cost=_cost,
     requires=("heads",),

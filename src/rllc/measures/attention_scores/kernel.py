@@ -15,6 +15,7 @@ from torch import Tensor
 from rllc.measures.architecture import architecture_of
 from rllc.measures.composition import composition_scores
 from rllc.measures.data import Data, Measurement
+from rllc.measures.errors import error_of_mean
 from rllc.models.loss import token_losses
 from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights, attention, attention_inputs, embed, forward
@@ -58,22 +59,30 @@ def head_scores(
     prefix_matching_literal   the same to the first A itself (what the paper's text says)
 
     bos        the token that begins every context; no other token of a sequence is it
-    sequences  of either kind; the authors use 10,000, and 1,000 have a standard error of at most 0.016
+    sequences  of either kind; the authors use 10,000, and 1,000 have a standard error of at most 0.016;
+               NaN is the error of one
     length     tokens in a sequence with BOS, at least 16; the authors' 128
     chunk      sequences computed at once: memory, not results
 
-    Returns the four scores (head), each in 0 .. 1. Raises ValueError where ``length`` does not fit.
+    Returns the four scores (head), each in 0 .. 1, and for each ``<score>_se`` (head), the standard error
+    over sequences. Heads and checkpoints have the same sequences, so their errors are not independent. Raises
+    ValueError where ``length`` does not fit.
     """
     _check(architecture, bos, sequences, length)
     drawn = (architecture.d_vocab, bos, sequences, length)
     tokens, last = _plain(generator(seed, "plain"), *drawn)
-    plain = _mean_attention(weights, tokens, last, (last - 1, last), architecture, chunk)
+    plain = _attention(weights, tokens, last, (last - 1, last), architecture, chunk)
     tokens, first, second = _matching(generator(seed, "matching"), *drawn)
-    matching = _mean_attention(weights, tokens, second, (first + 1, first), architecture, chunk)
+    matching = _attention(weights, tokens, second, (first + 1, first), architecture, chunk)
     names = ("previous_token", "current_token", "prefix_matching", "prefix_matching_literal")
     labels = head_labels(architecture.n_layers, architecture.n_heads)
-    scores = zip(names, (*plain.numpy(), *matching.numpy()), strict=True)
-    return xr.Dataset({name: ("head", score) for name, score in scores}, coords=head_coords(labels))
+    of_names = {"": np.vstack([plain[0], matching[0]]), "_se": np.vstack([plain[1], matching[1]])}
+    scores = {
+        f"{name}{ending}": ("head", row)
+        for ending, rows in of_names.items()
+        for name, row in zip(names, rows, strict=True)
+    }
+    return xr.Dataset(scores, coords=head_coords(labels))
 
 
 @torch.no_grad()
@@ -92,7 +101,8 @@ def repeat_gap(
     A sequence is BOS and twice the same (length - 1) // 2 uniform tokens. A copy's loss is the mean over
     its tokens but the first, which neither copy lets one predict. Negative where the model copies.
 
-    Returns ``repeat_gap`` (no dims); arguments and errors as for ``head_scores``.
+    Returns ``repeat_gap`` and ``repeat_gap_se``, the standard error over sequences (no dims). Arguments and
+    exceptions are those of ``head_scores``.
     """
     _check(architecture, bos, sequences, length)
     size = (length - 1) // 2
@@ -101,34 +111,41 @@ def repeat_gap(
     tokens = tokens.to(weights["embed.W_E"].device)
     first = torch.arange(1, size, device=tokens.device)
     at = torch.cat([first, first + size])
-    total = 0.0
+    total, gaps = 0.0, []
     for part in tokens.split(chunk):
         losses = token_losses(forward(weights, part, architecture, at), part[:, at + 1]).double()
         total += float(losses[:, size - 1 :].sum() - losses[:, : size - 1].sum())
-    return xr.Dataset({"repeat_gap": total / (sequences * (size - 1))})
+        gaps.append(losses[:, size - 1 :].mean(1) - losses[:, : size - 1].mean(1))
+    error = error_of_mean(torch.cat(gaps).cpu().numpy())
+    return xr.Dataset({"repeat_gap": total / (sequences * (size - 1)), "repeat_gap_se": error})
 
 
 @torch.no_grad()
-def _mean_attention(
+def _attention(
     weights: Weights,
     tokens: np.ndarray,
     queries: np.ndarray,
     keys: tuple[np.ndarray, ...],
     architecture: Architecture,
     chunk: int,
-) -> Tensor:
-    """Mean over sequences of the attention from a query to each of several keys: [key, head].
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean over sequences of the attention from a query to several keys, and its standard error.
 
     tokens [sequence, context]; queries and each of keys [sequence]: positions
+
+    Returns two arrays [key, head].
     """
     total = torch.zeros(len(keys), architecture.n_layers * architecture.n_heads, dtype=torch.float64)
-    device = weights["embed.W_E"].device
+    every, device = [], weights["embed.W_E"].device
     where = torch.from_numpy(np.stack([queries, *keys], axis=1)).to(device)
     for part, at in zip(torch.from_numpy(tokens).to(device).split(chunk), where.split(chunk), strict=True):
         rows = torch.cat(list(_rows(weights, part, at[:, 0], architecture)), dim=1)
         index = at[:, None, 1:].expand(-1, rows.shape[1], -1)
-        total += rows.gather(-1, index).sum(0, dtype=torch.float64).T.cpu()
-    return total / len(tokens)
+        attended = rows.gather(-1, index)
+        total += attended.sum(0, dtype=torch.float64).T.cpu()
+        every.append(attended)
+    of_sequences = torch.cat(every).double().permute(2, 1, 0).cpu().numpy()
+    return (total / len(tokens)).numpy(), error_of_mean(of_sequences)
 
 
 def _rows(weights: Weights, tokens: Tensor, queries: Tensor, architecture: Architecture) -> Iterator[Tensor]:

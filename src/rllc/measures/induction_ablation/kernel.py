@@ -9,6 +9,7 @@ import xarray as xr
 from rllc.measures.ablation.kernel import mean_outputs, passed, replaced
 from rllc.measures.architecture import architecture_of
 from rllc.measures.data import Data, Measurement
+from rllc.measures.errors import error_of_mean
 from rllc.measures.roles import indices, label, of_type
 from rllc.models.loss import token_losses
 from rllc.models.model import Model
@@ -90,15 +91,9 @@ def scores(
     return xr.Dataset(
         {
             "icl_score": ("ablated", score),
-            "icl_score_se": ("ablated", _error(every)),
+            "icl_score_se": ("ablated", error_of_mean(every)),
             "icl_left": ("ablated", left),
-            "icl_left_se": ("ablated", _error(every - left[:, None] * plain) / abs(plain.mean())),
+            "icl_left_se": ("ablated", error_of_mean(every - left[:, None] * plain) / abs(plain.mean())),
         },
         {"ablated": np.asarray(list(ablated), dtype=object)},
     )
-
-
-def _error(gaps: np.ndarray) -> np.ndarray:
-    """Standard error of the mean over contexts: [..., contexts] -> [...]; NaN with one."""
-    count = gaps.shape[-1]
-    return gaps.std(-1, ddof=1) / count**0.5 if count > 1 else np.full(gaps.shape[:-1], np.nan)

@@ -69,8 +69,15 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.metrics.kernel:metrics",
     variables={
         "loss": Variable("loss, mean over all positions", NATS),
+        "loss_se": Variable("standard error over contexts of the loss", NATS),
         "loss_by_position": Variable(
             "loss of the prediction made at a position",
+            NATS,
+            ("position",),
+            optional="where there are positions",
+        ),
+        "loss_by_position_se": Variable(
+            "standard error over contexts of the loss at a position",
             NATS,
             ("position",),
             optional="where there are positions",
@@ -89,8 +96,14 @@ MEASURE = MeasureSpec(
         "accuracy": Variable(
             "share of predictions whose likeliest token is the target", "1", optional="where asked for"
         ),
+        "accuracy_se": Variable(
+            "standard error over contexts of the accuracy", "1", optional="where asked for"
+        ),
         "sequence_accuracy": Variable(
             "share of contexts in which every prediction is right", "1", optional="where asked for"
+        ),
+        "sequence_accuracy_se": Variable(
+            "standard error of the share of right contexts", "1", optional="where asked for"
         ),
     },
     checks=_checks,

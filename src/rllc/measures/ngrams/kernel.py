@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from rllc.measures.data import Data, Measurement
+from rllc.measures.errors import error_of_mean, error_of_ratio
 from rllc.models.loss import token_losses
 from rllc.models.model import Model
 from rllc.models.weights import Weights
@@ -58,9 +59,11 @@ def bigram_score(weights: Weights, batches: Sequence[Batch], known: Tensor, *, m
     The mean is over all scored positions but that of BOS, where the token has a successor in ``known``
     ([vocab, vocab]). No prediction scores less than ``bigram_entropy``, the mean entropy of q there.
 
-    Returns ``bigram_score``, ``bigram_entropy`` and their difference ``bigram_excess`` (no dims), nats/token.
+    Returns ``bigram_score``, ``bigram_entropy`` and their difference ``bigram_excess`` (no dims), nats/token,
+    and each one's ``_se``, the standard error over contexts, given ``known``.
     """
     total, entropy, count = 0.0, 0.0, 0
+    of_contexts = []
     known = known.to(batches[0].contexts.device)
     of_token, there = torch.special.entr(known).sum(1), known.sum(1) > 0
     for batch in batches:
@@ -69,11 +72,15 @@ def bigram_score(weights: Weights, batches: Sequence[Batch], known: Tensor, *, m
         tokens = batch.contexts[:, where]
         for context, log_p in zip(tokens, outputs, strict=True):
             seen = there[context]
-            total -= float((known[context] * log_p[:, : len(known)]).sum(-1)[seen].double().sum())
-            entropy += float(of_token[context][seen].double().sum())
-            count += int(seen.sum())
-    score, least = total / count, entropy / count
-    return xr.Dataset({"bigram_score": score, "bigram_entropy": least, "bigram_excess": score - least})
+            score = -float((known[context] * log_p[:, : len(known)]).sum(-1)[seen].double().sum())
+            least, here = float(of_token[context][seen].double().sum()), int(seen.sum())
+            total, entropy, count = total + score, entropy + least, count + here
+            of_contexts.append((score, least, score - least, here))
+    *sums, counts = np.asarray(of_contexts).T
+    names = ("bigram_score", "bigram_entropy", "bigram_excess")
+    means = (total / count, entropy / count, total / count - entropy / count)
+    errors = {f"{name}_se": error_of_ratio(each, counts) for name, each in zip(names, sums, strict=True)}
+    return xr.Dataset({**dict(zip(names, means, strict=True)), **errors})
 
 
 def common_ngrams(
@@ -104,19 +111,38 @@ def ngram_losses(
     ``ngram_baseline``  mean loss of the prediction at position n - 1 of the contexts of ``batches``
     ``ngram_score``     baseline / loss. The authors take the baseline one position later.
 
-    Returns these (n), the losses in nats/token; NaN where there is no such n-gram.
+    Returns these (n), the losses in nats/token; NaN where there is no such n-gram. ``ngram_loss_se`` is the
+    standard error over n-grams, taken as a sample of common ones, ``ngram_baseline_se`` over contexts.
+    ``ngram_score_se`` is to first order of both, which are independent. An error is NaN where there are
+    fewer than two n-grams or contexts.
     """
     place = batches[0].contexts.device
-    losses, baselines = [], []
+    losses, baselines, errors = [], [], []
     for n, tokens in grams.items():
         common = np.hstack([np.full((len(tokens), 1), bos), tokens])
         # What follows a prediction does not change it, so that contexts end where it is scored.
         texts = np.concatenate([batch.contexts[:, : n + 1].cpu().numpy() for batch in batches])
         for contexts, means in ((common, losses), (texts, baselines)):
             batch = Batch(*(part.to(place) for part in next_token_batch(contexts, np.array([n - 1]))))
-            means.append(float(_losses(weights, batch, model).mean()) if len(contexts) else float("nan"))
-    loss, baseline = (xr.DataArray(v, {"n": list(grams)}, ["n"]) for v in (losses, baselines))
-    return xr.Dataset({"ngram_loss": loss, "ngram_baseline": baseline, "ngram_score": baseline / loss})
+            found = _losses(weights, batch, model)
+            means.append(float(found.mean()) if len(contexts) else float("nan"))
+            errors.append(error_of_mean(found[:, 0].cpu().numpy()))
+    of_loss, of_baseline = errors[::2], errors[1::2]
+    loss, baseline, loss_se, baseline_se = (
+        xr.DataArray(v, {"n": list(grams)}, ["n"]) for v in (losses, baselines, of_loss, of_baseline)
+    )
+    score = baseline / loss
+    relative = np.hypot(loss_se / loss, baseline_se / baseline)
+    return xr.Dataset(
+        {
+            "ngram_loss": loss,
+            "ngram_loss_se": loss_se,
+            "ngram_baseline": baseline,
+            "ngram_baseline_se": baseline_se,
+            "ngram_score": score,
+            "ngram_score_se": score * relative,
+        }
+    )
 
 
 def _losses(weights: Weights, batch: Batch, model: Model) -> Tensor:

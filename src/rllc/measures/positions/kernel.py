@@ -7,6 +7,7 @@ import torch
 import xarray as xr
 
 from rllc.measures.data import Data, Measurement
+from rllc.measures.errors import BatchedErrors, error_of_mean
 from rllc.models.model import Model
 from rllc.models.weights import Weights
 from rllc.tasks.batch import Batch
@@ -33,18 +34,29 @@ def ablated(weights: Weights, batches: Sequence[Batch], *, model: Model, at: Seq
     at  positions, of which those that are scored are kept
 
     Returns ``loss``, ``ablated_loss`` and ``position_gain``, the second less the first (no dims), means over
-    all scored positions, and ``loss_at``, ``ablated_loss_at`` (at), nats/token.
+    all scored positions, and ``loss_at``, ``ablated_loss_at`` (at), nats/token. Each has ``_se``, its
+    standard error over contexts. That of ``position_gain`` is paired: both losses are of the same contexts.
     """
     scored = batches[0].positions.cpu().numpy()
     without = dict(weights) | {NAME: torch.zeros_like(weights[NAME])}
-    found = {}
+    kept = np.isin(scored, at)
+    found, of_contexts = {}, {}
     for ending, given in (("", weights), ("ablated_", without)):
-        losses = [model.losses(model.outputs(given, b), b.targets).double().mean(0) for b in batches]
-        by_position = torch.stack(losses).mean(0).cpu().numpy()
+        means, rows, at_positions = [], [], BatchedErrors()
+        for batch in batches:
+            losses = model.losses(model.outputs(given, batch), batch.targets).double()
+            means.append(losses.mean(0))
+            rows.append(losses.mean(1))
+            at_positions.add(losses[:, torch.from_numpy(kept).to(losses.device)])
+        by_position = torch.stack(means).mean(0).cpu().numpy()
+        of_contexts[ending] = torch.cat(rows).cpu().numpy()
         found[f"{ending}loss"] = by_position.mean()
-        found[f"{ending}loss_at"] = ("at", by_position[np.isin(scored, at)])
+        found[f"{ending}loss_se"] = error_of_mean(of_contexts[ending])
+        found[f"{ending}loss_at"] = ("at", by_position[kept])
+        found[f"{ending}loss_at_se"] = ("at", at_positions.errors())
     found["position_gain"] = found["ablated_loss"] - found["loss"]
-    return xr.Dataset(found, coords={"at": scored[np.isin(scored, at)]})
+    found["position_gain_se"] = error_of_mean(of_contexts["ablated_"] - of_contexts[""])
+    return xr.Dataset(found, coords={"at": scored[kept]})
 
 
 def principal_components(matrix: np.ndarray) -> xr.Dataset:
