@@ -25,7 +25,7 @@ def part(seed, distribution, steps, chains=2):
             ),
             "quality": (
                 ("step", "head"),
-                np.full((len(steps), 2), FAULTS, dtype=np.int16),
+                np.full((len(steps), 2), FAULTS, dtype=np.int32),
                 {**quality_attributes(), "limit_rhat": 1.2},
             ),
             "trace_loss": (("step", "head", "chain", "draw"), np.ones((len(steps), 2, chains, 3))),
@@ -71,7 +71,7 @@ def test_flags_stay_integers_with_their_meanings(tmp_path):
     dataset = gather(every((1, "code", (7, 9))), labels=LABELS)
     write_dataset(dataset, tmp_path / "rllc.nc")
     for found in (dataset, read_dataset(tmp_path / "rllc.nc")):
-        assert (found["status"].dtype, found["quality"].dtype) == (np.int8, np.int16)
+        assert (found["status"].dtype, found["quality"].dtype) == (np.int8, np.int32)
         assert (found["quality"].sel(seed=0) == FAULTS).all()
         for name in ("status", "quality"):
             given = every()[0][name].attrs
