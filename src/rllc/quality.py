@@ -40,7 +40,7 @@ REASONS = (
         "too few moves for the localization, and the trace does not settle",
     ),
     Reason("mean_not_equilibrated", 16384, True, "chains have not come down the slope at the checkpoint yet"),
-    Reason("prior_not_explored", 32768, False, "where the loss is flat, the chains hardly left the checkpoint"),
+    Reason("prior_not_explored", 32768, False, "where the loss is flat, chains hardly left the checkpoint"),
 )  # fmt: skip
 MASKS = {reason.name: reason.mask for reason in REASONS}
 FAULTS = sum(reason.mask for reason in REASONS if reason.fault)

@@ -190,7 +190,11 @@ def stage_fig4b_heads(
         known(findings),
         [
             *(conditions.contexts(metrics, "metrics") if scored else []),
-            *(["Band: standard error of the in-context learning score."] if "icl_score_se" in data else []),
+            *(
+                [conditions.band(data["icl_score_se"], "of the in-context learning score", "Band")]
+                if "icl_score_se" in data
+                else []
+            ),
             *of_stages(cells),
             *above_chance(cells),
             *conditions.seeds(data),

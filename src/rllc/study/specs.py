@@ -26,12 +26,15 @@ class Variable(NamedTuple):
 
     No long name: the kernel gives both itself, as the estimator does, which users call without the workflow.
     optional  when an experiment has it, if not always
+    over      of a standard error: the key of the section that says over how many independent units it is, as
+              ``probes``. The dataset records their number less one, the degrees of freedom of an interval
     """
 
     long_name: str
     unit: str
     dims: tuple[str, ...] = ()
     optional: str = ""
+    over: str = ""
 
 
 class FigureSpec(NamedTuple):

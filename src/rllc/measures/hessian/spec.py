@@ -41,13 +41,16 @@ MEASURE = MeasureSpec(
     variables={
         "hessian_trace": Variable("trace of the Hessian of the loss", NATS),
         "hessian_trace_se": Variable(
-            "standard error over probes, each on a minibatch of its own, of the Hessian trace", NATS
+            "standard error over probes, each on a minibatch of its own, of the Hessian trace",
+            NATS,
+            over="probes",
         ),
         "hessian_trace_head": Variable("trace of the head's block of the Hessian", NATS, ("head",)),
         "hessian_trace_head_se": Variable(
             "standard error over probes, each on a minibatch of its own, of the head's Hessian trace",
             NATS,
             ("head",),
+            over="probes",
         ),
     },
     cost=_cost,

@@ -85,6 +85,7 @@ MEASURE = MeasureSpec(
             "standard error of the in-context learning score over contexts",
             NATS,
             optional="where asked for",
+            over="contexts",
         ),
         "accuracy": Variable(
             "share of predictions whose likeliest token is the target", "1", optional="where asked for"
