@@ -40,22 +40,24 @@ REASONS = (
         "too few moves for the localization, and the trace does not settle",
     ),
     Reason("mean_not_equilibrated", 16384, True, "chains have not come down the slope at the checkpoint yet"),
+    Reason("prior_not_explored", 32768, False, "where the loss is flat, chains hardly left the checkpoint"),
 )  # fmt: skip
 MASKS = {reason.name: reason.mask for reason in REASONS}
 FAULTS = sum(reason.mask for reason in REASONS if reason.fault)
 CAUTIONS = sum(reason.mask for reason in REASONS if not reason.fault)
 MISSING = MASKS["missing"]
+BITS = np.int32  # dtype of ``quality``; that of results from before the sixteenth flag is int16
 
 
 def quality_attributes() -> dict[str, object]:
-    """Return the CF flag attributes of a ``quality`` variable (int16; every bit is a quality flag)."""
+    """Return the CF flag attributes of a ``quality`` variable (``BITS``; every bit is a quality flag)."""
     return {
         "long_name": "quality flags of the estimate, one bit each; reliable without a fault",
         "units": "1",
-        "flag_masks": np.asarray([reason.mask for reason in REASONS], dtype=np.int16),
+        "flag_masks": np.asarray([reason.mask for reason in REASONS], dtype=BITS),
         "flag_meanings": " ".join(reason.name for reason in REASONS),
-        "faults": np.int16(FAULTS),
-        "cautions": np.int16(CAUTIONS),
+        "faults": BITS(FAULTS),
+        "cautions": BITS(CAUTIONS),
     }
 
 

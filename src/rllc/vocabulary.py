@@ -13,6 +13,7 @@ import xarray as xr
 from rllc.units import NATS as NATS
 
 STATUS = ("ok", "nonfinite", "diverged", "missing")
+FREEDOM = "degrees_of_freedom"  # attribute of a standard error over few units: their number less one
 
 
 def head_label(layer: int, head: int) -> str:

@@ -49,7 +49,7 @@ def test_estimate_with_report_control_equal_to_it_is_prior_dominated(pairs):
     near = abs(found.llc / found.llc_prior_only - 1) < 0.1
     assert near.values.tolist() == [True, False]
     assert flagged(found) == [True, False]
-    assert found.quality.dtype == np.int16
+    assert found.quality.dtype == np.int32
     assert found.quality.attrs["judged_against"] == "prior_only"
     assert found.llc_prior_only_chain.dims == ("component", "chain")
     assert all(found[name].attrs["long_name"] for name in ("llc_prior_only", "llc_prior_only_se"))

@@ -60,5 +60,5 @@ def test_an_estimate_that_the_gradient_does_not_change_is_said_to_be_the_localiz
     assert [reasons(value) for value in ds.quality] == [expected] * 2
     shrinkage = 1 - ds.rllc / ds.rllc_prior_only
     assert (np.abs(shrinkage) < 0.1).all() == bool(expected)
-    assert ds.quality.dtype == np.int16
+    assert ds.quality.dtype == np.int32
     assert ds.quality.attrs["limit_prior_share"] == 0.1

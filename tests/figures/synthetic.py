@@ -68,7 +68,7 @@ def refined(coords, distributions, sampling, missing, scale=1.0, off=1.02):
         status[0, 5, -1, 0] = STATUS.index("nonfinite")
         chains[status > 0] = np.nan
         values[0, 5, -1, 0] = error[0, 5, -1, 0] = np.nan
-    quality = np.full(shape, MASKS["prior_dominated"] if off < 1.1 else 0, np.int16)
+    quality = np.full(shape, MASKS["prior_dominated"] if off < 1.1 else 0, np.int32)
     if missing:
         quality[0, 3, 2, 0] |= MASKS["chain_failed"]
         quality[0, 5, -1, 0] = MASKS["all_chains_failed"]
@@ -150,7 +150,7 @@ def full(coords, distributions):
     shape = (len(coords["seed"]), len(steps), len(distributions))
     curve = 60 + 30 * rise(steps, 30, 0.8) + 20 * rise(steps, 1500, 0.3)
     values = np.broadcast_to(curve[None, :, None] + 4 * np.arange(shape[2]), shape).copy()
-    quality = np.zeros(shape, np.int16)
+    quality = np.zeros(shape, np.int32)
     quality[:, -2:, 0] = MASKS["drifting"]
     return xr.Dataset(
         {

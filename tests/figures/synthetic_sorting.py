@@ -142,7 +142,7 @@ def estimates(name, seeds, steps, *, heads=None, fall=0.18, scale=1.0):
         one = scale * curve * (1 + 0.04 * s) + random.normal(0, 1.0 * scale, len(steps))
         values[s] = one[:, None, None] * (0.4 - 0.08 * np.arange(heads))[:, None] if heads else one[:, None]
     error = 1.5 * scale + 0.01 * np.abs(values)
-    quality = np.zeros(shape, np.int16)
+    quality = np.zeros(shape, np.int32)
     quality[0, 2] |= MASKS["drifting"]
     quality[:, -1] |= MASKS["negative"]
     status = np.zeros((*shape, 2), np.int8)

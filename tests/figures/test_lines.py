@@ -41,6 +41,28 @@ def along(values, *dims):
     )
 
 
+def test_bands_of_errors_over_four_probes_are_students_and_the_caption_says_so(two):
+    """With 3 degrees of freedom, 68.3 % lie within 1.197 errors."""
+    few = two["hessian"].copy(deep=True)
+    for name in ("hessian_trace_se", "hessian_trace_head_se"):
+        few[name].attrs["degrees_of_freedom"] = 3
+    plain, wide = (rllc_fig14_hessian_trace({**two, "hessian": each}) for each in (two["hessian"], few))
+    heights = [
+        np.array([np.ptp(path.vertices[:, 1]) for each in ax.collections for path in each.get_paths()])
+        for drawing in (plain, wide)
+        for ax in [panels(drawing)[0][-1]]
+    ]
+    error, value = (two["hessian"][f"hessian_trace{end}"].isel(seed=0, distribution=0) for end in ("_se", ""))
+    expected = [np.ptp([value - each * error, value + each * error]) for each in (1, 1.197)]
+    assert [each.max() for each in heights] == pytest.approx(expected, rel=1e-3)
+    assert any(each.startswith("Bands: one standard error over probes") for each in plain.conditions)
+    (told,) = (each for each in wide.conditions if "68 % Student interval over probes" in each)
+    assert told.endswith("3 degrees of freedom.")
+    assert [each.error for each in wide.findings] == pytest.approx(
+        [each.error for each in plain.findings], nan_ok=True
+    )
+
+
 def test_traces_of_the_model_and_of_heads_stand_by_layer_with_their_errors(two):
     data = two["hessian"].sel(distribution=["code", "mixture"])
     drawing = rllc_fig14_hessian_trace(two, distributions=["code", "mixture"])

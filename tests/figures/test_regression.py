@@ -450,3 +450,11 @@ def test_the_last_channel_is_drawn_as_it_is(study, drawn):
     weights = study["structure"]["unembed_norm_weight"]
     assert torch.allclose(torch.tensor(weights.isel(step=1).values), torch.tensor(0.9).double())
     line(panel(drawn("stage_fig6b"), "last layer norm, weights, seed 1"), weights.sel(seed=1).isel(channel=7))
+
+
+def test_band_of_a_trace_has_the_degrees_of_freedom_of_its_probes(study):
+    curvature = study["hessian"].copy(deep=True)
+    curvature["hessian_trace_se"].attrs["degrees_of_freedom"] = 3
+    drawing = stage_fig6b({**study, "hessian": curvature})
+    assert any(each.startswith("Band: 68 % Student interval of the trace") for each in drawing.conditions)
+    assert drawing.data["hessian_trace_se"].attrs["degrees_of_freedom"] == 3

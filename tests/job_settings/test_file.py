@@ -43,7 +43,7 @@ def test_settings_come_back_as_they_were(tmp_path_factory, keywords):
 def test_files_functions_and_tuples_come_back_in_their_types(tmp_path):
     told = Gather(
         parts=[Path("results/a {b} 'c'.nc")], labels={"b": "B", "a": "A"}, variables={"loss": ("loss", "nats", ["head"], "")},
-        traces=False, finish=None, keywords={}, whole={"seed": [0, 1]},
+        freedom={"loss_se": 3}, traces=False, finish=None, keywords={}, whole={"seed": [0, 1]},
     )  # fmt: skip
     assert through_a_file(told, tmp_path) == told
     assert list(through_a_file(told, tmp_path).labels) == ["b", "a"]

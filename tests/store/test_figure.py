@@ -12,11 +12,11 @@ from rllc.vocabulary import STATUS
 
 def test_flags_have_values_or_masks_of_their_own_kind_and_type(tmp_path):
     """Arithmetic hands attributes on: a quality that came from statuses has those of both."""
-    both = {"flag_values": np.arange(4, dtype=np.int8), "flag_masks": np.int16(1), "limit_rhat": 1.2}
+    both = {"flag_values": np.arange(4, dtype=np.int8), "flag_masks": np.int32(1), "limit_rhat": 1.2}
     drawn = xr.Dataset(
         {
             "status": ("step", np.zeros(2, np.int8), both),
-            "quality_long": ("step", np.zeros(2, np.int16), both),
+            "quality_long": ("step", np.zeros(2, np.int32), both),
             "quality": ("claim", np.asarray(["holds"], dtype=object)),
             "status_share": ("step", np.zeros(2), {"units": "1"}),
         }

@@ -6,7 +6,7 @@ import xarray as xr
 
 from rllc.quality import FAULTS, quality_attributes, reasons
 from rllc.store.datasets import read_dataset, write_dataset
-from rllc.store.gathering import OF_TRACES, described, gather, traces_of, whole_grid
+from rllc.store.gathering import OF_TRACES, described, gather, traces_of, whole_grid, with_freedom
 from rllc.vocabulary import STATUS, head_coords, status_attributes
 
 LABELS = {"english": "English", "code": "Code"}
@@ -25,7 +25,7 @@ def part(seed, distribution, steps, chains=2):
             ),
             "quality": (
                 ("step", "head"),
-                np.full((len(steps), 2), FAULTS, dtype=np.int16),
+                np.full((len(steps), 2), FAULTS, dtype=np.int32),
                 {**quality_attributes(), "limit_rhat": 1.2},
             ),
             "trace_loss": (("step", "head", "chain", "draw"), np.ones((len(steps), 2, chains, 3))),
@@ -71,7 +71,7 @@ def test_flags_stay_integers_with_their_meanings(tmp_path):
     dataset = gather(every((1, "code", (7, 9))), labels=LABELS)
     write_dataset(dataset, tmp_path / "rllc.nc")
     for found in (dataset, read_dataset(tmp_path / "rllc.nc")):
-        assert (found["status"].dtype, found["quality"].dtype) == (np.int8, np.int16)
+        assert (found["status"].dtype, found["quality"].dtype) == (np.int8, np.int32)
         assert (found["quality"].sel(seed=0) == FAULTS).all()
         for name in ("status", "quality"):
             given = every()[0][name].attrs
@@ -141,6 +141,16 @@ def test_an_unfinished_dataset_has_all_its_labels():
     assert (dataset["status"] == STATUS.index("missing")).sum() == 24 * 2 * 2
     assert dataset["status"].dtype == np.int8
     assert dataset["rllc"].sel(seed=1, step=7, head="1:0", distribution="code").item() == 1107.5
+
+
+def test_degrees_of_freedom_stay_with_their_error_in_an_unfinished_dataset_and_on_disk(tmp_path):
+    some = [part(seed, "code", (0, 3)).rename(rllc="rllc_se") for seed in (0, 1)]
+    coords = {"seed": [0, 1, 2], "step": [0, 3, 7], "distribution": ["english", "code"]}
+    gathered = with_freedom(gather(some, labels=LABELS), {"rllc_se": 3, "absent_se": 4})
+    write_dataset(whole_grid(gathered, coords, LABELS), tmp_path / "some.nc")
+    found = read_dataset(tmp_path / "some.nc").sel(seed=1, distribution="code")
+    assert found["rllc_se"].attrs["degrees_of_freedom"] == 3
+    assert not any("degrees_of_freedom" in found[name].attrs for name in ("status", "quality"))
 
 
 def test_a_dataset_that_has_all_its_cells_is_not_called_unfinished():

@@ -34,6 +34,17 @@ def told(study):
                 yield parameters.analyse(study, experiment, spec, {"llc": "llc.nc"})
 
 
+def test_errors_over_probes_are_told_their_degrees_of_freedom(config):
+    study = read(config)
+    experiment = study.experiments["language"]
+    section = experiment.hessian.model_copy(update={"probes": 4})
+    changed = experiment.model_copy(update={"hessian": section})
+    spec = measured(changed)["hessian"].spec
+    told = parameters.gather(study, changed, "hessian", spec, ["a.nc"], {})
+    assert told.freedom == {"hessian_trace_se": 3, "hessian_trace_head_se": 3}
+    assert parameters.gather(study, changed, "traces", None, ["a.nc"], {}).freedom == {}
+
+
 def test_settings_of_every_job_come_back_from_their_file_as_they_were(config, tmp_path):
     """As JSON they are the same text again, so that nothing is read as another number."""
     seen, file = set(), tmp_path / "settings.json"

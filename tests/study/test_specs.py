@@ -48,6 +48,17 @@ def test_variables_have_a_name_and_a_unit_or_are_told_both_by_their_kernel():
             assert isinstance(variable.long_name, str) and variable.long_name not in units, (spec.name, name)
 
 
+def test_units_of_an_error_are_a_number_in_the_section_of_its_measure():
+    """And every error over probes, of which there are few, says so."""
+    for spec in MEASURES:
+        for name, variable in spec.words.items():
+            if variable.over:
+                assert name.endswith("_se"), (spec.name, name)
+                assert variable.over in spec.section.model_fields, (spec.name, name)
+            elif name.endswith("_se"):
+                assert "probes" not in variable.long_name, (spec.name, name)
+
+
 def test_a_measure_comes_after_those_whose_parts_its_kernel_reads_which_are_one_per_seed():
     rows = {spec.name: spec for spec in MEASURES}
     assert rows["path_patching"].after == ("attention_scores", "tokens")

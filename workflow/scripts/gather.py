@@ -5,7 +5,15 @@ from pathlib import Path
 from rllc.job.stage import run
 from rllc.job_settings.datasets import Gather
 from rllc.store.datasets import read_dataset, write_dataset
-from rllc.store.gathering import OF_TRACES, described, gather, traces_of, whole_grid, without_traces
+from rllc.store.gathering import (
+    OF_TRACES,
+    described,
+    gather,
+    traces_of,
+    whole_grid,
+    with_freedom,
+    without_traces,
+)
 from rllc.store.provenance import attributes, stamp
 
 
@@ -21,7 +29,7 @@ def main(settings: Gather, output: Path) -> None:
         keywords = {key: value for each in settings.keywords.values() for key, value in each.items()}
         added = settings.finish.load()(dataset, **keywords)
         dataset = dataset.merge(added).assign_attrs(attributes(**settings.keywords))
-    dataset = described(dataset, settings.variables)
+    dataset = with_freedom(described(dataset, settings.variables), settings.freedom)
     if settings.whole:
         dataset = whole_grid(dataset, settings.whole, labels)
     write_dataset(dataset.assign_attrs(stamp()), output)

@@ -4,9 +4,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import xarray as xr
-
-from rllc.analysis.recorded import recorded
 
 REDRAW = "redraw"  # dim of redrawn curves
 REDRAWS = 1000  # of a curve, for the standard error of a number read off it: 2 % of error
@@ -44,18 +41,3 @@ class Reading:
     controlled: bool
     last_step: float
     redrawn: Redrawn | None = None
-
-
-def degrees_of_freedom(data: xr.Dataset, variable: str) -> xr.DataArray | float:
-    """Return the degrees of freedom of a variable's standard errors.
-
-    They are ``<variable>_dof`` where the dataset has it, else the number of probes of a trace less one, else
-    infinite.
-    """
-    if f"{variable}_dof" in data:
-        return data[f"{variable}_dof"]
-    for section in ("hessian", "fisher"):
-        probes = recorded(data, section).get("probes")
-        if probes:
-            return float(probes - 1)
-    return float("inf")

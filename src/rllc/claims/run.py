@@ -14,11 +14,12 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.curves import LAST_STEP, NotJudged
+from rllc.analysis.intervals import degrees_of_freedom
 from rllc.analysis.needs import NEEDS
 from rllc.analysis.recorded import recorded
 from rllc.claims.columns import CONTROL, STANDARD_ERROR
 from rllc.claims.experiment import Experiment
-from rllc.claims.reading import REDRAW, REDRAWS, Reading, Redrawn, degrees_of_freedom
+from rllc.claims.reading import REDRAW, REDRAWS, Reading, Redrawn
 from rllc.claims.selection import Absent, at_labels, between, chosen_cells, part
 from rllc.quality import reliable
 from rllc.vocabulary import layer_of

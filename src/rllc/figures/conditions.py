@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.intervals import few
 from rllc.analysis.recorded import recorded
 from rllc.figures import held_out
 from rllc.figures.inputs import faulty
@@ -34,6 +35,17 @@ def of_estimates(source: xr.Dataset, drawn: xr.Dataset, name: str, *beside: str)
         *few_contexts(source, drawn),
         *seeds(drawn),
     ]
+
+
+def band(error: xr.DataArray, over: str, name: str = "Bands") -> str:
+    """Return the sentence on bands of a standard error, as ``half_width`` draws them.
+
+    over  of what it is, from the word "over" or "of" on
+    """
+    freedom = few(error)
+    if freedom is None:
+        return f"{name}: one standard error {over}."
+    return f"{name}: 68 % Student interval {over}, {freedom:g} degree{'s' * (freedom != 1)} of freedom."
 
 
 def setting(source: xr.Dataset) -> list[str]:

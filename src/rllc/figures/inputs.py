@@ -8,7 +8,7 @@ import xarray as xr
 
 from rllc.analysis.head_types import head_types, types_at
 from rllc.figures.drawing import Datasets, Names, Seed, Seeds
-from rllc.quality import FAULTS, MISSING, REASONS
+from rllc.quality import BITS, FAULTS, MISSING, REASONS
 
 
 def need(datasets: Datasets, name: str, *variables: str) -> xr.Dataset:
@@ -112,7 +112,7 @@ def quality_flags(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
     """Return ``quality`` in the dims of ``dataset[name]`` as integers, 0 if missing; None without any."""
     if "quality" not in dataset:
         return None
-    bits = dataset["quality"].fillna(MISSING).astype(np.int16)
+    bits = dataset["quality"].fillna(MISSING).astype(BITS)
     return bits.where(dataset[name].notnull(), 0).transpose(*dataset[name].dims).rename("quality")
 
 

@@ -24,6 +24,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from rllc.analysis.intervals import half_width
 from rllc.figures import style
 from rllc.figures.inputs import faulty, heads_of_layer, layers
 
@@ -139,12 +140,12 @@ def draw(ax: Axes, panel: Panel, steps: np.ndarray | None = None) -> None:
 
 
 def draw_curve(ax: Axes, curve: Curve) -> None:
-    """Draw a line with gaps at missing values, a band of one standard error, rings, and crosses in gaps."""
+    """Draw a line with gaps at missing values, a band of its error, rings, and crosses in gaps."""
     x, y = curve.values["step"].values, curve.values.values
     (line,) = ax.plot(x, y, **curve.look)
     color = line.get_color()
     if curve.error is not None:
-        error = curve.error.values
+        error = half_width(curve.error).values
         ax.fill_between(x, y - error, y + error, color=color, alpha=0.18, linewidth=0)
     if curve.faulty is not None:
         style.ring(ax, curve.values, curve.faulty, **(curve.ring_look or {}))

@@ -201,9 +201,15 @@ def stage_fig4b_heads(
 
 def _bands_of_scores(data: xr.Dataset) -> list[str]:
     """Return what the bands are: of attention scores, of the in-context learning score, or of both."""
-    scores, icl = all(f"{name}_se" in data for name in SCORES), "icl_score_se" in data
-    over = ["sequences (attention)"] * scores + ["contexts (in-context learning score)"] * icl
-    return [f"Bands: one standard error over {' and '.join(over)}."] if over else []
+    of = {
+        "over sequences (attention)": list(SCORES),
+        "over contexts (in-context learning score)": ["icl_score"],
+    }
+    return [
+        conditions.band(data[f"{names[0]}_se"], over)
+        for over, names in of.items()
+        if all(f"{name}_se" in data for name in names)
+    ]
 
 
 def _highest(score: xr.DataArray, title: str) -> list[Finding]:

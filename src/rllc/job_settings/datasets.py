@@ -14,6 +14,7 @@ class Gather:
     parts      all parts, or the finished ones
     labels     distribution -> its name in figures, in config order
     variables  name -> long name, unit, dims, and when it exists; empty: variables keep their attributes
+    freedom    standard error -> its degrees of freedom, where it is over as many units as the config says
     traces     keep only the losses of every draw
     finish     function that returns variables to add to the whole dataset; None: nothing is added
     keywords   config section -> keyword arguments of ``finish``
@@ -23,6 +24,7 @@ class Gather:
     parts: list[Path]
     labels: dict[str, str]
     variables: dict[str, tuple[str, str, list[str], str]]
+    freedom: dict[str, int]
     traces: bool
     finish: NamedFunction | None
     keywords: dict[str, dict[str, Any]]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rllc.quality import MISSING
-from rllc.vocabulary import STATUS
+from rllc.quality import BITS, MISSING
+from rllc.vocabulary import FREEDOM, STATUS
 
 ORDER = (
     "seed",
@@ -23,7 +23,7 @@ ORDER = (
     "method",
 )
 # Value of a flag in a cell that no part has. Flags stay integers.
-ABSENT = {"status": np.int8(STATUS.index("missing")), "quality": np.int16(MISSING)}
+ABSENT = {"status": np.int8(STATUS.index("missing")), "quality": BITS(MISSING)}
 
 
 # Attributes in which parts of one measure may differ: with device `auto`, a GPU may have made some of them.
@@ -85,6 +85,17 @@ def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr
             f"the measure's row (rllc.measures.<name>.spec) does not declare {', '.join(unknown)}: add what "
             "the kernel returns to its variables (no measure runs again for that)"
         )
+    return dataset
+
+
+def with_freedom(dataset: xr.Dataset, freedom: Mapping[str, int]) -> xr.Dataset:
+    """Return the dataset whose standard errors have their degrees of freedom as an attribute.
+
+    freedom  name of an error -> its degrees of freedom; errors that the dataset lacks are passed over
+    """
+    for name, number in freedom.items():
+        if name in dataset:
+            dataset[name].attrs[FREEDOM] = number
     return dataset
 
 

@@ -12,7 +12,7 @@ from rllc.job_settings.measures import Measure
 from rllc.job_settings.text import GenerateBlocks, MakeBlocks, MakeTokenizer, MixCorpora, ReadCorpus
 from rllc.seeds import derive
 from rllc.study import texts
-from rllc.study.datasets import Dataset, distributions, words
+from rllc.study.datasets import Dataset, distributions, measured, words
 from rllc.study.distributions import Files, Hub, Installed, Mixture, TextTokens
 from rllc.study.families import family_of
 from rllc.study.specs import AnalysisSpec, MeasureSpec
@@ -150,11 +150,19 @@ def gather(
             variable: (each.long_name, each.unit, list(each.dims), each.optional)
             for variable, each in (words(experiment, spec) if spec else {}).items()
         },
+        freedom=degrees_of_freedom(experiment, dataset, spec) if spec else {},
         traces=spec is None,
         finish=NamedFunction(finish.function) if finish else None,
         keywords={finish.name: finish.keywords(experiment)} if finish and finish.section else {},
         whole=dict(whole),
     )
+
+
+def degrees_of_freedom(experiment: Experiment, dataset: str, spec: MeasureSpec) -> dict[str, int]:
+    """Return the degrees of freedom of standard errors: one less than the units that the section says."""
+    section = measured(experiment)[dataset].section
+    units = {name: getattr(section, each.over) for name, each in spec.words.items() if each.over}
+    return {name: number - 1 for name, number in units.items() if number is not None and number > 1}
 
 
 def analyse(study: Study, experiment: Experiment, spec: AnalysisSpec, datasets: Mapping[str, str]) -> Analyse:

@@ -33,12 +33,15 @@ class Variable(NamedTuple):
     long_name  "": the kernel sets long name and unit itself. The estimator does, because users also call it
                outside the workflow
     optional   condition under which an experiment has the variable; "": always
+    over       of a standard error: the key of the section that holds the number of independent units, such as
+               ``probes``. The dataset records this number less one: the degrees of freedom of an interval
     """
 
     long_name: str
     unit: str
     dims: tuple[str, ...] = ()
     optional: str = ""
+    over: str = ""
 
 
 class FigureSpec(NamedTuple):

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 from torch import Tensor
 
 from rllc.estimator.llc import estimate
-from rllc.quality import MISSING, quality_attributes
+from rllc.quality import BITS, MISSING, quality_attributes
 from rllc.validation import toys
 from rllc.vocabulary import describe
 
@@ -79,6 +78,6 @@ def table(rows: Iterable[Mapping[str, Any]], *, along: Sequence[str]) -> xr.Data
     frame["relative_error"] = (frame["llc"] - truth) / truth
     labels = {dim: frame[dim].drop_duplicates().to_numpy() for dim in along}
     dataset = frame.set_index(list(along)).astype(float).to_xarray().sel(labels).assign_coords(labels)
-    quality = dataset["quality"].fillna(MISSING).astype(np.int16)
+    quality = dataset["quality"].fillna(MISSING).astype(BITS)
     dataset["quality"] = quality.assign_attrs(quality_attributes())
     return describe(dataset, VARIABLES)

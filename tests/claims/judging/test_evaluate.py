@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 from tests.claims.judged import a_claim, judged
 from tests.claims.runs import rllc, run
 
@@ -63,12 +64,10 @@ def test_function_that_fails_is_named_with_its_run(function, said):
 
 
 def trace(probes, values, errors):
-    data = {"trace": (("seed", "step"), [values]), "trace_se": (("seed", "step"), [errors])}
-    return xr.Dataset(
-        data,
-        {"seed": [0], "step": [100 * n for n in range(len(values))]},
-        {"hessian": f'{{"probes": {probes}}}'},
-    )
+    """A curve whose errors are over probes; None: how many is not recorded."""
+    facts = {} if probes is None else {"degrees_of_freedom": probes - 1}
+    data = {"trace": (("seed", "step"), [values]), "trace_se": (("seed", "step"), [errors], facts)}
+    return xr.Dataset(data, {"seed": [0], "step": [100 * n for n in range(len(values))]})
 
 
 def test_interval_of_few_probes_is_students():
@@ -88,3 +87,30 @@ def test_mean_of_many_values_has_the_degrees_of_freedom_of_welch_and_satterthwai
     squares = np.square(errors)
     welch = squares.sum() ** 2 / (squares**2 / 3).sum()
     assert made["degrees_of_freedom"].item() == pytest.approx(welch, rel=0.3)
+
+
+@pytest.mark.parametrize(("recorded", "least", "most"), [(4, 0.92, 0.98), (None, 0.8, 0.9)])
+def test_interval_from_four_probes_covers_95_percent_where_their_number_is_recorded(recorded, least, most):
+    """The truth is 0. Without degrees of freedom the interval is 1.96 errors: 85.5 %."""
+    covered, statistic = [], a_claim(lambda run: last(run.curve("hessian.trace"))).statistic
+    for probes in np.random.default_rng(0).normal(size=(500, 4)):
+        data = trace(recorded, [9.0, probes.mean()], [1.0, probes.std(ddof=1) / 2])
+        found = evaluate(statistic, run({"hessian": data}))
+        covered.append(abs(found.value) <= stats.t.ppf(0.975, found.freedom) * found.error)
+    assert least < np.mean(covered) < most
+
+
+def test_estimate_of_chains_has_the_degrees_of_freedom_of_its_effective_draws():
+    """Not where its error comes from differences between chains: that one is widened already."""
+
+    def of_one(run):
+        return last(run.curve("rllc.rllc", heads=["0:0"], distribution="code")).squeeze()
+
+    data = rllc()
+    data["ess"] = xr.full_like(data["rllc"], 6.0)
+    widened = data.assign(rllc_se_control=xr.zeros_like(data["rllc"]))
+    statistic = a_claim(of_one).statistic
+    found = [evaluate(statistic, run({"rllc": each})) for each in (rllc(), data, widened)]
+    assert found[1].freedom == pytest.approx(5, rel=0.15)
+    assert np.isinf([found[0].freedom, found[2].freedom]).all()
+    assert found[0].error == found[1].error == found[2].error

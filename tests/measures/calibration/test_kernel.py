@@ -107,7 +107,7 @@ def test_sweeps_of_other_grids_are_joined_and_stay_what_they_are(sample):
     assert (whole["status"].sel(n_beta=30.0, component="0:0") == STATUS.index("missing")).all()
     assert (whole["status"].sel(component="1:0", chain=2) == STATUS.index("missing")).all()
     assert whole["status"].dtype == np.int8
-    assert whole["quality"].dtype == np.int16
+    assert whole["quality"].dtype == np.int32
 
 
 def test_what_is_measured_at_a_checkpoint_says_what_it_is(weights, batches):

@@ -7,7 +7,7 @@ import xarray as xr
 
 from rllc.estimator.diagnostics.heidelberger_welch import ALPHA
 from rllc.estimator.diagnostics.mixing import rhat_by_chance
-from rllc.quality import MASKS, quality_attributes
+from rllc.quality import BITS, MASKS, quality_attributes
 from rllc.vocabulary import STATUS
 
 
@@ -43,6 +43,10 @@ class Limits:
                       at most a tenth of any estimate is missing. Below it, curvature must have relaxed the
                       chains faster and the trace must show this by ``half_length_share``, or it is
                       variance_not_equilibrated
+    explored_variance  a lower ``equilibrated_variance``: prior_not_explored. A coordinate adds at most 1/2 to
+                      an estimate. At 0.5 it lacks at most an eighth of that, whatever its curvature: the
+                      largest r / (1 + r) 0.5^(1 + r) over r, its n_beta h / localization, is 0.128. At 0.1 it
+                      can lack half, and no trace shows this where chains have not moved
     half_length_share  limit of |half_length_change| plus two of its standard errors, as share of |llc|. Of
                       the networks and potentials above it, most were 10 to 32 % low, the rest small and
                       noisy. Those below were at most 9 % low. At the limit, a chain that relaxes at one rate
@@ -65,6 +69,7 @@ class Limits:
     walked_share: float = 0.5
     negative_errors: float = 2.0
     equilibrated_variance: float = 0.9
+    explored_variance: float = 0.5
     half_length_share: float = 0.2
     walking_share: float = 0.1
 
@@ -75,7 +80,7 @@ BY_CONTROLS = sum(MASKS[name] for name in ("prior_dominated", "drift_dominated",
 
 
 def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
-    """Return the quality of each component: int16 bit field, reliable without a fault.
+    """Return the quality of each component: a bit field, reliable without a fault.
 
     estimate  ``llc``, ``llc_se``, ``rhat``, ``ess``, ``drift``, ``drift_se``, ``half_length_change``,
               ``half_length_change_se``, ``equilibrated_variance``, ``acceptance``, ``acceptance_null``
@@ -105,6 +110,8 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
         "nonlocal": rise > LIMITS.nonlocal_share * level,
         "negative": estimate["llc"] < -LIMITS.negative_errors * estimate["llc_se"],
         "variance_not_equilibrated": ok.any("chain") & ~_localization_vouches(estimate) & ~_settled(estimate),
+        "prior_not_explored": ok.any("chain")
+        & (estimate["equilibrated_variance"] < LIMITS.explored_variance),
         "undiagnosed": ok.any("chain") & (estimate["rhat"].isnull() | estimate["ess"].isnull()),
     }
     limits = {f"limit_{key}": value for key, value in asdict(LIMITS).items()}
@@ -146,7 +153,7 @@ def judge_against_controls(
     none_ok = bool(judged["llc_chain"].isnull().all())  # a control may then be NaN, although it was made
     there = ", ".join(name for name, chains in controls.items() if none_ok or bool(chains.notnull().any()))
     attributes = {**quality.attrs, JUDGED_AGAINST: there or NO_CONTROL}
-    before = quality & ~np.int16(BY_CONTROLS)
+    before = quality & ~BITS(BY_CONTROLS)
     return (before | _bits(reasons) if reasons else before).assign_attrs(attributes)
 
 
@@ -193,6 +200,6 @@ def _share_not_stationary(estimate: xr.Dataset) -> xr.DataArray:
 
 
 def _bits(reasons: dict[str, xr.DataArray]) -> xr.DataArray:
-    first, *others = (MASKS[name] * holds.astype(np.int16) for name, holds in reasons.items())
+    first, *others = (MASKS[name] * holds.astype(BITS) for name, holds in reasons.items())
     total = sum(others, start=first)
-    return total.astype(np.int16).reset_coords(drop=True).drop_attrs()  # of the statuses
+    return total.astype(BITS).reset_coords(drop=True).drop_attrs()  # of the statuses

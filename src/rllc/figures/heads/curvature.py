@@ -48,7 +48,7 @@ def rllc_fig14_hessian_trace(
         f"Trace of the loss Hessian, of the model and of each head's block, on {labelled(data)}.",
         [*_at_the_end(data, labels), *_against_rllc(data, datasets)],
         [
-            "Bands: one standard error over probes, given the data.",
+            conditions.band(data[f"{full}_se"], "over probes, each with contexts of its own"),
             *conditions.contexts(datasets["hessian"], "hessian"),
             *conditions.missing(data, full, heads),
             *conditions.seeds(data),
@@ -101,7 +101,7 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
         ],
         [
             "The FIM is of contexts that the checkpoint generates, in two forms of the same mean.",
-            "Bands: one standard error over probes, each with contexts of its own.",
+            conditions.band(data["fim_trace_se"], "over probes, each with contexts of its own"),
             *([f"Contexts: {count:,} per checkpoint."] if count else []),
             *conditions.missing(data, *names),
             *conditions.seeds(data),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.intervals import few
 from rllc.analysis.staggered import induction_heads, others, together
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
@@ -59,7 +60,7 @@ def rllc_fig10_staggered_induction(
         f"rLLC of the induction heads and in-context learning score over training, on {label}.",
         _findings(data.sel(distribution=name), shown),
         [
-            "Bands: one standard error.",
+            *_bands(data["icl_score_se"]),
             *_without(shown),
             *conditions.setting(rllc),
             *conditions.contexts(icl, "induction_ablation"),
@@ -68,6 +69,13 @@ def rllc_fig10_staggered_induction(
             *conditions.seeds(data),
         ],
     )
+
+
+def _bands(of_scores: xr.DataArray) -> list[str]:
+    """Return the sentences on bands, which may differ between rLLCs and scores."""
+    if few(of_scores) is None:
+        return ["Bands: one standard error."]
+    return ["Bands of rLLCs: one standard error.", conditions.band(of_scores, "over contexts", "Of scores")]
 
 
 def _ablated(heads: list[str]) -> list[str]:

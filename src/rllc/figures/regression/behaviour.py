@@ -147,7 +147,7 @@ def stage_figC3(  # noqa: N802
         ),
         [
             "A score is the squared error at the later pair less that at the earlier.",
-            "Bands: one standard error over sequences.",
+            conditions.band(data["icl_late_se"], "over sequences"),
             *of_sequences(source),
             *of_stages(datasets, data["seed"], setting),
             *conditions.seeds(data),

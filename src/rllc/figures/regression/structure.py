@@ -15,7 +15,6 @@ from rllc.figures.regression.inputs import of_stages, staged
 
 THIN = {"color": "#888888", "linewidth": 0.5, "alpha": 0.7}
 MEAN = {"color": "black", "linewidth": 2.0}
-OF_TRACE = "Trace: mean of Hutchinson probes; band: its standard error."
 # dataset -> its quantities beside the last layer norm
 CURVATURE = {"hessian": ("hessian_trace", "hessian_trace_se"), "eigenvalues": ("hessian_eigenvalue",)}
 
@@ -33,7 +32,8 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "samp
     curved = {name: variables for name, variables in CURVATURE.items() if name in datasets}
     for name, variables in curved.items():
         cut = datasets[name][list(variables)].isel(distribution=0).reset_coords(drop=True)
-        data = xr.merge([data, cut], join="left", combine_attrs="drop")
+        parts = [each.drop_attrs(deep=False) for each in (data, cut)]
+        data = xr.merge(parts, join="left", combine_attrs="override")
     rows = []
     trace = {"color": "#117733", "marker": "o"}
     looks = [{"color": c, "marker": "."} for c in style.shades(data.sizes.get("rank", 0))]
@@ -70,7 +70,11 @@ def stage_fig6b(datasets: Datasets, *, seeds: Seeds = None, setting: str = "samp
         findings += largest("eigenvalue of the Hessian", data["hessian_eigenvalue"].isel(rank=0))
     title = f"Weights of the last layer norm{' and curvature of the loss' if curved else ''} over training."
     told = [
-        *([OF_TRACE] if "hessian" in curved else []),
+        *(
+            [conditions.band(data["hessian_trace_se"], "of the trace over probes", "Band")]
+            if "hessian" in curved
+            else []
+        ),
         *of_stages(datasets, data["seed"], setting),
         *conditions.seeds(data),
     ]

@@ -39,7 +39,9 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.ablation.kernel:ablation",
     variables={
         "ablation": Variable("loss after ablating a head minus loss before", NATS, ("head", "method")),
-        "ablation_se": Variable("standard error over contexts of that difference", NATS, ("head", "method")),
+        "ablation_se": Variable(
+            "standard error over contexts of that difference", NATS, ("head", "method"), over="contexts"
+        ),
     },
     cost=_cost,
     requires=("heads",),

@@ -32,8 +32,8 @@ def _checks(place: str, work: Work[AttentionScores]) -> Iterator[str]:
         yield f"{place}.length: {length} exceeds n_ctx {experiment.model.n_ctx}"
 
 
-def _score(long_name: str) -> Variable:
-    return Variable(long_name, "1", ("head",))
+def _score(long_name: str, over: str = "") -> Variable:
+    return Variable(long_name, "1", ("head",), over=over)
 
 
 MEASURE = MeasureSpec(
@@ -43,18 +43,24 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.attention_scores.kernel:attention_scores",
     variables={
         "previous_token": _score("attention to the previous token"),
-        "previous_token_se": _score("standard error over sequences of the attention to the previous token"),
+        "previous_token_se": _score(
+            "standard error over sequences of the attention to the previous token", over="sequences"
+        ),
         "current_token": _score("attention to the current token"),
-        "current_token_se": _score("standard error over sequences of the attention to the current token"),
+        "current_token_se": _score(
+            "standard error over sequences of the attention to the current token", over="sequences"
+        ),
         "prefix_matching": _score("attention from the second A to the token after the first A"),
-        "prefix_matching_se": _score("standard error over sequences of that attention"),
+        "prefix_matching_se": _score("standard error over sequences of that attention", over="sequences"),
         "prefix_matching_literal": _score("attention from the second A to the first A"),
-        "prefix_matching_literal_se": _score("standard error over sequences of that attention"),
+        "prefix_matching_literal_se": _score(
+            "standard error over sequences of that attention", over="sequences"
+        ),
         "q_composition": Variable("Q-composition score", "1", ("head", "later_head")),
         "k_composition": Variable("K-composition score", "1", ("head", "later_head")),
         "v_composition": Variable("V-composition score", "1", ("head", "later_head")),
         "repeat_gap": Variable("loss on the second copy of a repeated sequence minus the first", NATS),
-        "repeat_gap_se": Variable("standard error over sequences of that difference", NATS),
+        "repeat_gap_se": Variable("standard error over sequences of that difference", NATS, over="sequences"),
     },
     cost=_cost,
     checks=_checks,

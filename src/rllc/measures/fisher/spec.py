@@ -53,6 +53,10 @@ def _trace(long_name: str, *dims: str) -> Variable:
     return Variable(long_name, NATS, dims)
 
 
+def _error(long_name: str, *dims: str) -> Variable:
+    return Variable(long_name, NATS, dims, over="probes")
+
+
 MEASURE = MeasureSpec(
     name="fisher",
     section=Fisher,
@@ -60,13 +64,13 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.fisher.kernel:fisher",
     variables={
         "fim_trace": _trace("trace of the FIM: of the Hessian on generated contexts"),
-        "fim_trace_se": _trace("standard error over probes, each with contexts of its own"),
+        "fim_trace_se": _error("standard error over probes, each with contexts of its own"),
         "fim_trace_head": _trace("trace of the head's block of the FIM", "head"),
-        "fim_trace_head_se": _trace("standard error over probes of the head's FIM trace", "head"),
+        "fim_trace_head_se": _error("standard error over probes of the head's FIM trace", "head"),
         "fim_trace_ggn": _trace("trace of the FIM: of the Gauss-Newton matrix on generated contexts"),
-        "fim_trace_ggn_se": _trace("standard error over probes, each with contexts of its own"),
+        "fim_trace_ggn_se": _error("standard error over probes, each with contexts of its own"),
         "fisher_data": _trace("trace of the Gauss-Newton matrix on held-out text, no FIM"),
-        "fisher_data_se": _trace("standard error over probes, each with contexts of its own"),
+        "fisher_data_se": _error("standard error over probes, each with contexts of its own"),
     },
     settings=_settings,
     cost=_cost,

@@ -43,13 +43,16 @@ MEASURE = MeasureSpec(
     variables={
         "hessian_trace": Variable("trace of the Hessian of the loss", NATS),
         "hessian_trace_se": Variable(
-            "standard error of the Hessian trace, over probes with a minibatch each", NATS
+            "standard error of the Hessian trace, over probes with a minibatch each",
+            NATS,
+            over="probes",
         ),
         "hessian_trace_head": Variable("trace of the head's block of the Hessian", NATS, ("head",)),
         "hessian_trace_head_se": Variable(
             "standard error of the head's Hessian trace, over probes with a minibatch each",
             NATS,
             ("head",),
+            over="probes",
         ),
     },
     cost=_cost,

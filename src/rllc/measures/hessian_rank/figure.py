@@ -50,7 +50,8 @@ def rllc_fig16_hessian_rank(datasets: Datasets, *, distribution: Name = None, se
         _findings(data),
         [
             *([f"Measured on {made['contexts']} contexts with {made['probes']} probes."] if made else []),
-            "Bands: of polynomials one standard error over probes, of Lanczos what the probes leave open.",
+            conditions.band(data["hessian_rank_se"], "over probes", "Bands of polynomials"),
+            "Band of Lanczos: what the probes leave open.",
             *_too_narrow(data, made),
             *conditions.missing(data, "hessian_rank"),
             *conditions.seeds(data),

@@ -86,8 +86,8 @@ def _checks(place: str, work: Work[HessianRank]) -> Iterator[str]:
         )
 
 
-def _count(long_name: str, *dims: str) -> Variable:
-    return Variable(long_name, "1", ("rank_range", *dims))
+def _count(long_name: str, *dims: str, over: str = "") -> Variable:
+    return Variable(long_name, "1", ("rank_range", *dims), over=over)
 
 
 MEASURE = MeasureSpec(
@@ -97,7 +97,7 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.hessian_rank.kernel:hessian_rank",
     variables={
         "hessian_rank": _count("eigenvalues of the Hessian above the threshold", "rank_method"),
-        "hessian_rank_se": _count("standard error over probes of the count", "rank_method"),
+        "hessian_rank_se": _count("standard error over probes of the count", "rank_method", over="probes"),
         "hessian_rank_offset": _count("what the method counts if all are zero", "rank_method"),
         "hessian_rank_low": _count("at least so many, by the Ritz values"),
         "hessian_rank_high": _count("at most so many, by the Ritz values"),

@@ -69,7 +69,7 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.metrics.kernel:metrics",
     variables={
         "loss": Variable("loss, mean over all positions", NATS),
-        "loss_se": Variable("standard error over contexts of the loss", NATS),
+        "loss_se": Variable("standard error over contexts of the loss", NATS, over="contexts"),
         "loss_by_position": Variable(
             "loss of the prediction made at a position",
             NATS,
@@ -81,6 +81,7 @@ MEASURE = MeasureSpec(
             NATS,
             ("position",),
             optional="where there are positions",
+            over="contexts",
         ),
         "weight_norm": Variable("Euclidean norm of all weights", "1"),
         "icl_score": Variable(
@@ -92,18 +93,19 @@ MEASURE = MeasureSpec(
             "standard error of the in-context learning score over contexts",
             NATS,
             optional="where asked for",
+            over="contexts",
         ),
         "accuracy": Variable(
             "share of predictions whose likeliest token is the target", "1", optional="where asked for"
         ),
         "accuracy_se": Variable(
-            "standard error over contexts of the accuracy", "1", optional="where asked for"
+            "standard error over contexts of the accuracy", "1", optional="where asked for", over="contexts"
         ),
         "sequence_accuracy": Variable(
             "share of contexts in which every prediction is right", "1", optional="where asked for"
         ),
         "sequence_accuracy_se": Variable(
-            "standard error of the share of right contexts", "1", optional="where asked for"
+            "standard error of the share of right contexts", "1", optional="where asked for", over="contexts"
         ),
     },
     checks=_checks,

@@ -34,11 +34,17 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.ngrams.kernel:ngrams",
     variables={
         "bigram_score": Variable("cross-entropy of the predictions against bigrams of the text", NATS),
-        "bigram_score_se": Variable("standard error over contexts of the bigram score", NATS),
+        "bigram_score_se": Variable(
+            "standard error over contexts of the bigram score", NATS, over="contexts"
+        ),
         "bigram_entropy": Variable("entropy of these bigrams, the least bigram score", NATS),
-        "bigram_entropy_se": Variable("standard error over contexts of the entropy of bigrams", NATS),
+        "bigram_entropy_se": Variable(
+            "standard error over contexts of the entropy of bigrams", NATS, over="contexts"
+        ),
         "bigram_excess": Variable("bigram score less its entropy", NATS),
-        "bigram_excess_se": Variable("standard error over contexts of that difference", NATS),
+        "bigram_excess_se": Variable(
+            "standard error over contexts of that difference", NATS, over="contexts"
+        ),
         "ngram_loss": Variable("loss on the last token of common n-grams", NATS, ("n",)),
         "ngram_loss_se": Variable("standard error over n-grams of that loss", NATS, ("n",)),
         "ngram_baseline": Variable("loss on text at the same position", NATS, ("n",)),

@@ -67,7 +67,11 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
         _findings(data),
         [
             "Patched: the bracket head alone sees the mean outputs of layer 0's multigram heads.",
-            *([f"Bands: one standard error over {made['examples']} contexts of each kind."] if made else []),
+            *(
+                [conditions.band(data["loss_se"], f"over {made['examples']} contexts of each kind")]
+                if made
+                else []
+            ),
             *_nothing_patched(data),
             *conditions.missing(data.sel(seed=_patched(data)), "loss"),
             *conditions.seeds(data),

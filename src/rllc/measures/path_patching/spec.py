@@ -82,12 +82,12 @@ def _checks(place: str, work: Work[PathPatching]) -> Iterator[str]:
                 yield f"{place}.sentences.{kind}: the round brackets of {text!r} {said}; correct it"
 
 
-def _of_condition(long_name: str) -> Variable:
-    return Variable(long_name, NATS, ("brackets", "condition", "closers"))
+def _of_condition(long_name: str, over: str = "") -> Variable:
+    return Variable(long_name, NATS, ("brackets", "condition", "closers"), over=over)
 
 
-def _of_receiver(long_name: str) -> Variable:
-    return Variable(long_name, NATS, ("head", "brackets", "closers"))
+def _of_receiver(long_name: str, over: str = "") -> Variable:
+    return Variable(long_name, NATS, ("head", "brackets", "closers"), over=over)
 
 
 MEASURE = MeasureSpec(
@@ -97,11 +97,11 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.path_patching.kernel:path_patching",
     variables={
         "loss": _of_condition("loss on brackets that close"),
-        "loss_se": _of_condition("standard error over contexts of the loss"),
+        "loss_se": _of_condition("standard error over contexts of the loss", over="examples"),
         "rise": _of_condition("the same less that of the model as it is"),
-        "rise_se": _of_condition("standard error over contexts of the difference"),
+        "rise_se": _of_condition("standard error over contexts of the difference", over="examples"),
         "rise_into": _of_receiver("loss patched into this head alone less that of the model as it is"),
-        "rise_into_se": _of_receiver("standard error over contexts of that difference"),
+        "rise_into_se": _of_receiver("standard error over contexts of that difference", over="examples"),
         "closers_scored": Variable("brackets that are scored", "1", ("brackets", "closers")),
         "members": Variable("heads in the role, by the last checkpoint", "1", ("role",)),
     },

@@ -24,16 +24,25 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.positions.kernel:positions",
     variables={
         "loss": Variable("loss, mean over all positions", NATS),
-        "loss_se": Variable("standard error over contexts of the loss", NATS),
+        "loss_se": Variable("standard error over contexts of the loss", NATS, over="contexts"),
         "ablated_loss": Variable("loss with zeros for W_pos, mean over all positions", NATS),
-        "ablated_loss_se": Variable("standard error over contexts of the loss with zeros for W_pos", NATS),
+        "ablated_loss_se": Variable(
+            "standard error over contexts of the loss with zeros for W_pos", NATS, over="contexts"
+        ),
         "position_gain": Variable("loss with zeros for W_pos less the loss", NATS),
-        "position_gain_se": Variable("standard error over contexts of that difference", NATS),
+        "position_gain_se": Variable(
+            "standard error over contexts of that difference", NATS, over="contexts"
+        ),
         "loss_at": Variable("loss of the prediction made at a position", NATS, ("at",)),
-        "loss_at_se": Variable("standard error over contexts of the loss at a position", NATS, ("at",)),
+        "loss_at_se": Variable(
+            "standard error over contexts of the loss at a position", NATS, ("at",), over="contexts"
+        ),
         "ablated_loss_at": Variable("the same with zeros for W_pos", NATS, ("at",)),
         "ablated_loss_at_se": Variable(
-            "standard error over contexts of the loss at a position with zeros for W_pos", NATS, ("at",)
+            "standard error over contexts of the loss at a position with zeros for W_pos",
+            NATS,
+            ("at",),
+            over="contexts",
         ),
         "position_score": Variable(
             "score of a row of W_pos on a principal component", "1", ("component", "position")

@@ -37,14 +37,14 @@ def _cost(work: Work[RegressionPredictions]) -> Cost:
     return Cost(START + passes * work.forward(work.section.sequences, None), 1500)
 
 
-def _pair(long_name: str) -> Variable:
-    return Variable(long_name, SQUARES, ("k",))
+def _pair(long_name: str, over: str = "") -> Variable:
+    return Variable(long_name, SQUARES, ("k",), over=over)
 
 
 def _gap(name: str, of: str) -> dict[str, Variable]:
     return {
         name: Variable(f"in-context learning score: squared error at {of}", SQUARES),
-        f"{name}_se": Variable("its standard error over sequences", SQUARES),
+        f"{name}_se": Variable("its standard error over sequences", SQUARES, over="sequences"),
     }
 
 
@@ -55,7 +55,7 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.regression_predictions.kernel:regression_predictions",
     variables={
         "mse": _pair("mean squared error of the prediction at pair k"),
-        "mse_se": _pair("its standard error over sequences"),
+        "mse_se": _pair("its standard error over sequences", over="sequences"),
         "prediction_square": _pair("mean square of the prediction at pair k"),
         "ridge_mse": _pair("mean squared error of the Bayes predictor on the same sequences"),
         **_gap("icl_early", "the middle pair less that at the first"),

@@ -1,0 +1,42 @@
+"""Student intervals: the degrees of freedom of a standard error, and how far a band of it reaches."""
+
+import numpy as np
+import xarray as xr
+from scipy.special import ndtr, stdtrit
+
+from rllc.vocabulary import FREEDOM
+
+ESTIMATES = ("llc", "rllc")  # whose errors are of the draws of chains
+FEW = 30  # units; of as many, Student's band is under 2 % wider than one standard error
+
+
+def degrees_of_freedom(data: xr.Dataset, variable: str) -> xr.DataArray | float:
+    """Return the degrees of freedom of ``<variable>_se``.
+
+    They are the attribute ``degrees_of_freedom`` of the error. An estimate of chains has those of its
+    effective draws, ``ess`` - 1, at least 1. But where ``<variable>_se_control`` says that its error comes
+    from differences between chains, the error is widened already and they are infinite. All others are
+    infinite: nothing is known of them.
+    """
+    error = data[f"{variable}_se"]
+    if FREEDOM in error.attrs:
+        return float(error.attrs[FREEDOM])
+    if variable not in ESTIMATES or "ess" not in data:
+        return float("inf")
+    plain = (data["ess"] - 1).clip(min=1).fillna(np.inf)
+    widened = data.get(f"{variable}_se_control")
+    return plain if widened is None else plain.where(widened.isnull(), np.inf)
+
+
+def half_width(error: xr.DataArray) -> xr.DataArray:
+    """Return half the width of a band that holds as much as one standard error of a normal number: 68 %.
+
+    It is the error itself where it is over ``FEW`` units or more, or they are not known.
+    """
+    return error if few(error) is None else error * stdtrit(few(error), ndtr(1.0))
+
+
+def few(error: xr.DataArray) -> float | None:
+    """Return the degrees of freedom of an error over fewer than ``FEW`` units; None: more, or unknown."""
+    freedom = error.attrs.get(FREEDOM)
+    return None if freedom is None or freedom >= FEW - 1 else float(freedom)
