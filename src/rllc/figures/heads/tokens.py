@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from rllc.analysis.recorded import recorded
-from rllc.analysis.tokens import explained, largest_pattern, token_classes
+from rllc.analysis.tokens import PUBLISHED, explained, largest_pattern, token_classes
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seed, Seeds
 from rllc.figures.excerpt import one_line
@@ -257,6 +257,7 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
         [
             "A head without a type by attention scores is a multigram head; in brackets the pattern that "
             "explains most of its tokens, of brackets, skip n-grams and n-grams.",
+            "Recurrent pairs are our own pattern; the paper has none.",
             *_ablated(datasets["tokens"]),
             *conditions.seeds(data),
         ],
@@ -264,17 +265,21 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
 
 
 def _shares(cell: xr.Dataset) -> str:
-    """Return the shares of at least 5 % in words, the largest first."""
+    """Return the shares of at least 5 % in words, the largest first. Our own pattern is marked."""
     share = cell["share"].fillna(0.0)
     pairs = sorted(zip(share.values.tolist(), share["pattern"].values.tolist(), strict=True), reverse=True)
-    named = [f"{PATTERNS[p][0].split(' (')[0]} {s:.0%}" for s, p in pairs if s >= 0.05 and p != "unexplained"]
+    named = [
+        f"{PATTERNS[p][0].removesuffix(' (brackets)')} {s:.0%}"
+        for s, p in pairs
+        if s >= 0.05 and p != "unexplained"
+    ]
     return ", ".join(named) or "none of 5 %"
 
 
 def _forms(cell: xr.Dataset) -> str:
-    """Return the three commonest forms over all patterns, with their counts."""
+    """Return the three commonest forms over all patterns, with their counts. Those of our own are marked."""
     forms = [
-        (int(count), str(form))
+        (int(count), str(form), "" if p in PUBLISHED else ", ours")
         for p in cell["pattern"].values
         for form, count in zip(
             cell["common"].sel(pattern=p).values, cell["common_count"].sel(pattern=p).values, strict=True
@@ -282,4 +287,4 @@ def _forms(cell: xr.Dataset) -> str:
         if form
     ]
     best = sorted(forms, key=lambda each: (-each[0], each[1]))[:3]
-    return ", ".join(f"{one_line([form])} ({count})" for count, form in best)
+    return ", ".join(f"{one_line([form])} ({count}{ours})" for count, form, ours in best)
