@@ -11,6 +11,7 @@ from rllc.claims.columns import NUMBERS, PASSES, PER_SEED, TEXTS, VARIABLES
 from rllc.claims.experiment import Experiment
 from rllc.claims.judging.beside import by_published, listed, text_array
 from rllc.claims.judging.chance import chance_levels
+from rllc.claims.judging.flips import with_flips
 from rllc.claims.judging.outcome import judged_outcome, presupposing
 from rllc.claims.judging.row import row_of
 from rllc.claims.judging.values import Values
@@ -45,11 +46,12 @@ def judge(
     experiments has a row for each, called ``<claim>.<experiment>``.
 
     A seed passes where the whole Student interval of the value lies within the bounds. It fails where all
-    of the interval lies beyond one bound. A seed is undecided in four other cases:
+    of the interval lies beyond one bound. A seed is undecided in five other cases:
 
     - the interval crosses a bound;
     - the error is not known;
     - more than ``DOUBTED`` of the estimates behind the value are not reliable;
+    - the type of an uncertain head decides it (``rllc.claims.judging.flips``);
     - the claim that this one presupposes does not pass.
 
     A value without sampling error has an interval without length. The interval is of one seed and one
@@ -74,7 +76,7 @@ def judge(
     several = {each.name for each, _ in rows if sum(other.name == each.name for other, _ in rows) > 1}
     called = [f"{each.name}.{name}" if each.name in several else each.name for each, name in rows]
     outcomes = [judged_outcome(each, name, table) for each, name in rows]
-    outcomes = presupposing(rows, outcomes)
+    outcomes = presupposing(rows, with_flips(rows, outcomes, table, tell))
     chances = chance_levels(rows, table, tell)
     seeds = sorted({seed for name in experiments for seed in table.seeds(name)})
     columns: dict[str, list[Any]] = {key: [] for key in (*PER_SEED, *NUMBERS, *TEXTS)}

@@ -46,6 +46,17 @@ class Reading:
     redrawn: Redrawn | None = None
 
 
+class Readings(list[Reading]):
+    """The curves that one evaluation has read, and whether it has read types of heads.
+
+    by_type  whether its number depends on which heads of a layer have which types
+    typed    whether it depends on types at all, as numbers of heads do too
+    """
+
+    by_type: bool = False
+    typed: bool = False
+
+
 def degrees_of_freedom(data: xr.Dataset, variable: str) -> xr.DataArray | float:
     """Return the degrees of freedom of a variable's standard errors.
 
