@@ -15,6 +15,7 @@ from rllc.figures.heads.clusters_named import look_of
 from rllc.figures.heads.head_findings import at_end, highest
 from rllc.figures.heads.memorisation import NUMBERS as CORRELATION
 from rllc.figures.panels import Panel, draw, of_heads, together
+from rllc.figures.uncertain import mark
 
 BOTH = SCOPES[-1]
 
@@ -128,21 +129,23 @@ def _memory(ax: Axes, one: xr.Dataset, layer: int) -> None:
 
 
 def _names(axes: np.ndarray, one: xr.Dataset, own: xr.Dataset, by_cluster: dict, by_type: dict) -> None:
-    """Place the label of each head at the end of its curve and beside its point."""
+    """Place the label of each head at the end of its curve and beside its point, "?" at uncertain types."""
     known = own["rllc"].dropna("step", how="all")
-    for ax, looks in zip(axes, (by_cluster, by_type), strict=False):
+    named = {str(head): f"{head}{mark(one['head_type'].sel(head=head))}" for head in one["head"].values}
+    plain = {head: head for head in named}
+    for ax, looks, names in zip(axes, (by_cluster, by_type), (plain, named), strict=False):
         ends = known.isel(step=slice(-1, None))
         naming.at_ends(
             ax,
             [
-                naming.Named(head, float(step), float(ends.sel(head=head, step=step)), look["color"])
+                naming.Named(names[head], float(step), float(ends.sel(head=head, step=step)), look["color"])
                 for head, look in looks.items()
                 for step in ends["step"].values
             ],
         )
     end = one.isel(step=-1)
     colors = [style.TYPE_COLORS[kind] for kind in end["head_type"].values]
-    columns = (end["head"].values.tolist(), end["multigrams"].values, end["rllc"].values, colors)
+    columns = (named.values(), end["multigrams"].values, end["rllc"].values, colors)
     naming.beside_points(axes[2], [naming.Named(*each) for each in zip(*columns, strict=True)])
 
 

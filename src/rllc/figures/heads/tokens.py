@@ -18,6 +18,7 @@ from rllc.figures.heads.head_findings import at_end, at_step, described
 from rllc.figures.heads.token_examples import examples_of, write_example
 from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH
 from rllc.figures.panels import by_seed
+from rllc.figures.uncertain import called, mark
 
 # Colours that stay apart under the common colour-vision deficiencies; induction as the type of head.
 PATTERNS = {
@@ -50,7 +51,8 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
             _bars(ax, one.sel(step=step))
             ax.set_title(f"step {step:,}{suffix}", loc="left")
         kinds = one["head_type"].values.tolist()
-        row[0].set_yticks(range(heads), [f"{h}  {k}" for h, k in zip(one["head"].values, kinds, strict=True)])
+        labels = [f"{head}  {called(one['head_type'].sel(head=head))}" for head in one["head"].values]
+        row[0].set_yticks(range(heads), labels)
         for label, kind in zip(row[0].get_yticklabels(), kinds, strict=True):
             label.set_color(style.TYPE_COLORS[kind])
         row[0].invert_yaxis()
@@ -156,9 +158,10 @@ def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed
         top = 0.15 + n * (height + 0.25)
         kind = types.sel(head=head).item()
         share, pattern = one["share"].sel(head=head), largest.sel(head=head).item() or "unexplained"
-        title = f"{head}  {kind}: {float(share.sel(pattern=pattern)):.0%} {PATTERNS[pattern][0]}"
+        said = f"{head}  {called(types.sel(head=head))}"
+        title = f"{said}: {float(share.sel(pattern=pattern)):.0%} {PATTERNS[pattern][0]}"
         look = {"fontsize": 9, "fontweight": "bold", "color": style.TYPE_COLORS[kind], "va": "center"}
-        ax.text(0.15, top, title if picked else f"{head}  {kind}: no token in context", **look)
+        ax.text(0.15, top, title if picked else f"{said}: no token in context", **look)
         for m, example in enumerate(picked):
             write_example(ax, example, 0.15 + m * width, top + 0.22)
     keep = ["share", "shown_rank", "shown_token", "attention", "pattern_index", "context", "position"]
@@ -238,7 +241,8 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
         ax.text(
             at["head"], first, cell["head"].item(), fontsize=8.5, va="center", fontweight="bold", color=color
         )
-        ax.text(at["classification"], first, cell["token_class"].item(), fontsize=8.5, va="center")
+        said = f"{cell['token_class'].item()}{mark(cell['head_type'])}"
+        ax.text(at["classification"], first, said, fontsize=8.5, va="center")
         for x, column in zip((at["explained"], at["commonest"]), texts, strict=True):
             for m, line in enumerate(column):
                 ax.text(x, first + 0.155 * m, line, fontsize=7.5, va="center", parse_math=False)
