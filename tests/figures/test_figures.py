@@ -337,9 +337,17 @@ def test_few_heads_per_layer_are_shown_with_the_clusters_of_all(datasets, drawn)
     assert drawing.data["head"].values.tolist() == ["0:0", "0:1", "0:2", "0:3"]
     assert any("clustered together" in said for said in drawing.conditions)
     assert values(drawing, "silhouette") == []  # they are of all heads
+    beside = [ax.get_title(loc="right") for ax in drawing.figure.axes]
+    assert len(beside) == 4 and not any(beside)
     layered = datasets["clusters"].assign_coords(scope=["layer 7"])
     with pytest.raises(ValueError, match="only layer 7"):
         figure("clusters_all_heads")(datasets | {"clusters": layered})
+
+
+def test_bands_of_the_hessian_trace_hold_the_minibatches_of_its_probes(drawn):
+    """Probe i has minibatch i (``rllc.measures.hessian.kernel``), so the error is not that given the data."""
+    (said,) = (each for each in drawn("rllc_fig14_hessian_trace").conditions if each.startswith("Bands"))
+    assert said == "Bands: one standard error over probes, each with its own minibatch."
 
 
 def test_many_heads_and_seeds_fit(make_study, misplaced):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from rllc.figures.uncertain import uncertain_types
 from rllc.job.stage import run
 from rllc.job_settings.figures import Draw
 from rllc.store.figure import Files, write_figure
@@ -13,6 +14,8 @@ def main(settings: Draw, code: str, files: Files) -> None:
     """Call a drawing function with the datasets that it reads."""
     read, inputs = read_named(settings.datasets)
     drawing = settings.function.load()(read, **settings.options)
+    uncertain = uncertain_types(read.get("attention_scores"), drawing.data)
+    drawing = replace(drawing, conditions=[*drawing.conditions, *uncertain])
     unfinished = [
         f"{key}.nc holds {d.attrs['unfinished']}" for key, d in read.items() if "unfinished" in d.attrs
     ]

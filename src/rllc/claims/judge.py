@@ -12,6 +12,7 @@ from rllc.claims.columns import NUMBERS, PASSES, PER_SEED, TEXTS, VARIABLES
 from rllc.claims.experiment import Experiment
 from rllc.claims.judging.beside import by_published, listed, text_array
 from rllc.claims.judging.chance import chance_levels
+from rllc.claims.judging.flips import with_flips
 from rllc.claims.judging.outcome import judged_outcome, presupposing
 from rllc.claims.judging.row import row_of
 from rllc.claims.judging.values import Values
@@ -46,12 +47,15 @@ def judge(
     estimates. A claim about several experiments has a row for each, called ``<claim>.<experiment>``.
 
     A seed passes if the whole 95 % Student interval of its value lies within the bounds. It fails if the
-    whole interval lies beyond one bound. It is undecided in four cases; the last two take precedence:
+    whole interval lies beyond one bound. It is undecided in five cases:
 
     - the interval crosses a bound;
     - the error is unknown;
+    - the type of an uncertain head decides it (``rllc.claims.judging.flips``);
     - more than the share ``DOUBTED`` of the estimates behind the value are unreliable;
     - the claim presupposes one that does not pass in this seed.
+
+    The last two take precedence.
 
     If the value has no sampling error, the interval is the value itself. Intervals are per seed and per
     claim. They are not corrected for multiple claims, nor for the bias of taking the largest of several noisy
@@ -81,7 +85,7 @@ def judge(
         f"{claim.name}.{name}" if number_of_rows[claim.name] > 1 else claim.name for claim, name in rows
     ]
     outcomes = [judged_outcome(claim, name, values) for claim, name in rows]
-    outcomes = presupposing(rows, outcomes)
+    outcomes = presupposing(rows, with_flips(rows, outcomes, values, tell))
     chances = chance_levels(rows, values, tell)
     seeds = sorted({seed for name in experiments for seed in values.seeds(name)})
     columns: dict[str, list[Any]] = {key: [] for key in (*PER_SEED, *NUMBERS, *TEXTS)}

@@ -41,3 +41,14 @@ class Reading:
     controlled: bool
     last_step: float
     redrawn: Redrawn | None = None
+
+
+class Readings(list[Reading]):
+    """The curves that one evaluation has read, and whether it has read types of heads.
+
+    by_type  whether its number depends on which heads of a layer have which types
+    typed    whether it depends on types at all, as numbers of heads do too
+    """
+
+    by_type: bool = False
+    typed: bool = False

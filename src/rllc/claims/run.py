@@ -19,7 +19,7 @@ from rllc.analysis.needs import NEEDS
 from rllc.analysis.recorded import recorded
 from rllc.claims.columns import CONTROL, STANDARD_ERROR
 from rllc.claims.experiment import Experiment
-from rllc.claims.reading import REDRAW, REDRAWS, Reading, Redrawn
+from rllc.claims.reading import REDRAW, REDRAWS, Reading, Readings, Redrawn
 from rllc.claims.selection import Absent, at_labels, between, chosen_cells, part
 from rllc.quality import reliable
 from rllc.vocabulary import layer_of
@@ -37,6 +37,7 @@ class Run:
     noise       redraws: None, "own" errors of every estimate, or "common" to all steps
     control     whether the prior-only control stands in place of estimates that have one
     shuffled    types (head) in place of those measured
+    flipped     whether the types in the datasets are not those measured (``with_types``)
     repeat      analysis -> how it is made again with other types of heads
     """
 
@@ -46,14 +47,27 @@ class Run:
     noise: str | None = None
     control: bool = False
     shuffled: xr.DataArray | None = None
+    flipped: bool = False
     repeat: Mapping[str, Analysis] = field(default_factory=dict)
-    readings: list[Reading] = field(default_factory=list)
-    by_type: bool = False
+    readings: Readings = field(default_factory=Readings)
     _made: dict[str, xr.Dataset] = field(default_factory=dict)
 
     def like(self, **changes: Any) -> "Run":
         """Return the same run with other noise, control or types, and nothing read yet."""
-        return replace(self, **{"readings": [], "by_type": False, "_made": {}} | changes)
+        fresh: dict[str, Any] = {"readings": Readings()}
+        if changes.keys() - {"noise", "control", "readings"}:
+            fresh["_made"] = {}
+        return replace(self, **fresh | changes)
+
+    def with_types(self, types: xr.DataArray) -> "Run":
+        """Return the same run with these types (seed, head) in place of those measured, in every seed."""
+        scores = self.datasets["attention_scores"].assign(head_type=types)
+        return self.like(datasets={**self.datasets, "attention_scores": scores}, flipped=True)
+
+    @property
+    def by_type(self) -> bool:
+        """Whether what was read depends on which heads of a layer have which types."""
+        return self.readings.by_type
 
     @property
     def text(self) -> str:
@@ -70,7 +84,7 @@ class Run:
     @property
     def types(self) -> xr.DataArray:
         """Types (head) by the attention scores at the last checkpoint. Raises Absent."""
-        self.by_type = True
+        self.readings.by_type = self.readings.typed = True
         return self.shuffled if self.shuffled is not None else measured_types(self.datasets, self.seed)
 
     def heads(self, *types: str, layer: int | None = None, at_least: int = 1) -> list[str]:
@@ -102,6 +116,7 @@ class Run:
 
         No shuffle changes it, so chance is not asked of it.
         """
+        self.readings.typed = True
         return float((measured_types(self.datasets, self.seed) == kind).sum())
 
     def dataset(self, name: str) -> xr.Dataset:
@@ -114,11 +129,14 @@ class Run:
         if self.seed not in self.datasets[name]["seed"].values:
             raise NotJudged(f"{name} is not measured in it")
         if name in self.repeat:
-            self.by_type = True
-            if self.shuffled is not None:
+            self.readings.by_type = self.readings.typed = True
+            types = self.shuffled
+            if types is None and self.flipped:
+                types = self.datasets["attention_scores"]["head_type"]
+            if types is not None:
                 if name not in self._made:
                     keywords = self.experiment.settings.get(name, {})
-                    self._made[name] = self.repeat[name](self.datasets, self.shuffled, self.seed, keywords)
+                    self._made[name] = self.repeat[name](self.datasets, types, self.seed, keywords)
                 return self._made[name].sel(seed=self.seed)
         return self.datasets[name].sel(seed=self.seed)
 

@@ -1,13 +1,15 @@
 """Data of figures, read from their datasets, with errors for anything missing."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.head_types import head_types, types_at
+from rllc.analysis.head_types import types_at, types_with_margins
+from rllc.analysis.kinds import TYPES
 from rllc.figures.drawing import Datasets, Names, Seed, Seeds
+from rllc.figures.uncertain import OTHER
 from rllc.quality import BITS, FAULTS, MISSING, REASONS
 
 
@@ -70,14 +72,25 @@ def distribution_labels(dataset: xr.Dataset) -> dict[str, str]:
 
 
 def types_of(datasets: Datasets, heads: xr.DataArray, seeds: xr.DataArray) -> xr.DataArray:
-    """Return ``head_type`` (seed, head) of attention_scores.nc, read or computed; "unknown" without it."""
+    """Return ``head_type`` (seed, head) of attention_scores.nc, read or computed; "unknown" without it.
+
+    Where types are uncertain, it has the coordinate ``head_type_other`` (``rllc.figures.uncertain``).
+    """
     labels = {"seed": seeds.values, "head": heads.values}
     source = datasets.get("attention_scores")
     if source is None:
         return xr.DataArray("unknown", labels, tuple(labels), "head_type").astype(object)
-    types = source["head_type"] if "head_type" in source else head_types(source)
+    source = source if "head_type" in source else types_with_margins(source)
+    types, *other = (_plain(source[name], labels) for name in ("head_type", OTHER) if name in source)
+    if not other or not other[0].isin(TYPES).any():
+        return types
+    return types.assign_coords({OTHER: other[0].where(other[0].isin(TYPES) & (types != "unknown"), "")})
+
+
+def _plain(types: xr.DataArray, labels: Mapping[str, np.ndarray]) -> xr.DataArray:
+    """Return types (seed, head) at these labels, without attributes and further coordinates."""
     plain = types.transpose("seed", "head").reset_coords(drop=True).drop_attrs().astype(object)
-    return types_at(plain.rename("head_type"), labels)
+    return types_at(plain, labels)
 
 
 def over_heads(

@@ -27,6 +27,7 @@ from matplotlib.lines import Line2D
 from rllc.analysis.intervals import half_width
 from rllc.figures import style
 from rllc.figures.inputs import faulty, heads_of_layer, layers
+from rllc.figures.uncertain import called
 
 BELOW = (0.55, 0.05)  # width in inches of an entry of the legend below all panels: of its handle, of a letter
 
@@ -191,7 +192,7 @@ def head_grid(
                 cell = one.sel(head=head)
                 kind = cell["head_type"].item()
                 color = {"color": style.TYPE_COLORS[kind]}
-                panels.append(Panel(f"{head} {kind}", curves(cell), color, **frame))
+                panels.append(Panel(f"{head} {called(cell['head_type'])}", curves(cell), color, **frame))
             rows.append(like._replace(label=label, panels=panels, keys=[] if rows else like.keys))
     return rows
 

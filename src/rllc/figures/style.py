@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
 from rllc.figures.fonts import families
+from rllc.figures.uncertain import called
 
 if TYPE_CHECKING:
     from matplotlib.typing import RcKeyType
@@ -285,9 +286,9 @@ def ring_keys(named: Sequence[str], **look: Any) -> list[Line2D]:
 
 
 def head_keys(types: xr.DataArray, styles: Mapping[str, dict]) -> list[Line2D]:
-    """Return legend entries of the heads, "1:3 induction"."""
+    """Return legend entries of the heads, "1:3 induction", "1:3 induction?" where that is uncertain."""
     heads = [head for head in types["head"].values.tolist() if head in styles]
-    return [key(f"{head}  {types.sel(head=head).item()}", **styles[head]) for head in heads]
+    return [key(f"{head}  {called(types.sel(head=head))}", **styles[head]) for head in heads]
 
 
 def log_scale(ax: Axes) -> None:

@@ -11,6 +11,7 @@ from rllc.figures.excerpt import Example, examples, level, shown
 from rllc.figures.heads.token_examples import ORANGES
 from rllc.figures.heads.tokens import PATTERNS
 from rllc.figures.page import render
+from rllc.figures.uncertain import mark
 
 ROOM = 420  # characters of the context before the target
 TARGET = ("#ffffff", "#0b4f9e")
@@ -76,7 +77,7 @@ def _head(seed: int, cell: xr.Dataset, several: bool) -> dict:
     return {
         "anchor": f"seed{seed}-head{name.replace(':', '-')}",
         "name": f"{name} of seed {seed}" if several else name,
-        "token_class": cell["token_class"].item(),
+        "token_class": f"{cell['token_class'].item()}{mark(cell['head_type'])}",
         "count": count,
         "share": share,
         "chance": chance,

@@ -34,7 +34,9 @@ def test_correlation_of_multigrams_pools_ranks_within_seeds_and_needs_five_heads
             {"rllc": (("seed", "step", "head", "distribution"), level)},
             {**coords, "distribution": ["mixture"]},
         ),
-        "attention_scores": xr.Dataset({"head_type": (("seed", "head"), np.full((2, 8), "multigram", object))}, coords),
+        "attention_scores": xr.Dataset(
+            {"head_type": (("seed", "head"), np.full((2, 8), "multigram", object))}, coords
+        ),
     }
     pairs = [[stats.rankdata(x) - 4.5 for x in (counts[s, 1], level[s, 1, :, 0])] for s in range(2)]
     one, other = (np.concatenate(each) for each in zip(*pairs, strict=True))

@@ -33,7 +33,10 @@ def highest_induction(run):
 
 def test_claim_that_shuffled_types_pass_too_often_is_not_judged():
     """1:1 is the induction head and the highest of two: of the orders of its layer a half passes."""
-    few = {"rllc": rllc(error=1e-6), "attention_scores": scores(["multigram", "multigram", "multigram", "induction"])}
+    few = {
+        "rllc": rllc(error=1e-6),
+        "attention_scores": scores(["multigram", "multigram", "multigram", "induction"]),
+    }
     made = judged(a_claim(lambda run: highest_induction(run), at_least=1.0), datasets=few)
     assert made["chance"].item() == pytest.approx(0.5) and made["shuffles"].item() == 2
     assert made["verdict"].item() == "not judged" and "50%" in made["reason"].item().replace(" ", "")
@@ -52,7 +55,10 @@ def test_claim_that_few_shuffles_pass_is_judged():
 
 
 def test_seed_without_scores_is_left_out_of_the_shuffles():
-    data = {"rllc": rllc(seeds=(0, 1)), "attention_scores": scores(["multigram", "multigram", "induction", "multigram"])}
+    data = {
+        "rllc": rllc(seeds=(0, 1)),
+        "attention_scores": scores(["multigram", "multigram", "induction", "multigram"]),
+    }
     made = judged(a_claim(lambda run: highest_induction(run), at_least=1.0), datasets=data)
     assert made["passes"].values.tolist()[0][1] == NOT_JUDGED and made["chance"].item() == 0.5
 

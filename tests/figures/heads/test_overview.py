@@ -73,7 +73,7 @@ def test_there_are_as_many_clusters_as_types_among_the_heads_that_are_clustered_
     together = eight["clusters"].assign_coords(head_scope=("head", ["all heads"] * 16))
     of_four = together.assign_coords(n_clusters=[2, 4])
     drawing = rllc_fig1_overview(eight | {"clusters": of_four})
-    assert "(k = 4)" in drawing.figure.axes[0].get_title(loc="left")
+    assert "(3 of k = 4)" in drawing.figure.axes[0].get_title(loc="left")
 
 
 def test_a_correlation_of_another_distribution_is_not_drawn(eight):
@@ -110,3 +110,16 @@ def test_models_of_unlike_depth_side_by_side(eight, make_study, misplaced, tmp_p
     assert renamed.figure.axes[1].get_title(loc="left") == "one layer: held-out loss"
     assert not misplaced(drawing)
     save(drawing, png=tmp_path / "a.png")
+
+
+def test_the_number_of_clusters_is_told_with_how_many_the_layer_shows(eight):
+    """All heads have three clusters, of which two have heads of layer 1."""
+    made = eight["clusters"].assign_coords(head_scope=("head", ["all heads"] * 16)).sel(n_clusters=[3])
+    of_layer = made["head"].str.startswith("1:")
+    several = np.where(of_layer, np.arange(16) % 2, 2)
+    made = made.assign(cluster=made["cluster"] * 0 + xr.DataArray(several, {"head": made["head"]}, ["head"]))
+    drawing = rllc_fig1_overview(eight | {"clusters": made}, n_clusters=3)
+    assert "(2 of k = 3)" in drawing.figure.axes[0].get_title(loc="left")
+    (found,) = (f for f in drawing.findings if f.label == "clusters with heads of layer 1, of k = 3")
+    assert found.value == 2
+    assert any("Euclidean K-means of the rLLC curves of all heads" in said for said in drawing.conditions)

@@ -145,6 +145,23 @@ def test_a_heads_patterns_are_named_from_the_largest_share_on(datasets):
     assert "Dyck 30%, n-gram 20%, induction 5%" in said
 
 
+def test_the_table_marks_the_pattern_that_the_paper_has_not(datasets):
+    tokens = datasets["tokens"].copy(deep=True)
+    at = {"head": "1:0", "step": 20}
+    tokens["share"].loc[at] = 0.0
+    tokens["common"].loc[at], tokens["common_count"].loc[at] = "", 0
+    for pattern, value, form in (("recurrent_pair", 0.6, "a b"), ("ngram", 0.2, "c d")):
+        tokens["share"].loc[{**at, "pattern": pattern}] = value
+        first = {**at, "pattern": pattern, "order": tokens["order"].values[0]}
+        tokens["common"].loc[first], tokens["common_count"].loc[first] = form, round(100 * value)
+    drawing = figures.rllc_table1_head_classification(datasets | {"tokens": tokens})
+    said = [text.get_text() for text in drawing.figure.axes[0].texts]
+    assert "recurrent pair (ours) 60%, n-gram 20%" in said
+    (forms,) = (each for each in said if "(60" in each)
+    assert "(60, ours)" in forms and "(20)" in forms
+    assert "Recurrent pairs are our own pattern; the paper has none." in drawing.conditions
+
+
 def test_examples_are_of_the_pattern_that_explains_most(datasets):
     drawing = figures.rllc_fig4_tokens_in_context(datasets, heads=["1:0", "0:1"])
     texts = [text.get_text() for text in drawing.figure.axes[0].texts]

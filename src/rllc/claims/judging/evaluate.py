@@ -25,6 +25,7 @@ class Value(NamedTuple):
     error    standard error; 0 where its curves have none, NaN where one is not known
     exact    whether none of its curves has an error
     reason   why there is no value
+    by_type  whether it depends on which heads of a layer have which types; ``typed``: on types at all
     """
 
     value: float
@@ -36,6 +37,7 @@ class Value(NamedTuple):
     reason: str = ""
     controlled: bool = False
     by_type: bool = False
+    typed: bool = False
 
 
 def evaluate(statistic: Statistic, run: Run) -> Value:
@@ -58,6 +60,7 @@ def evaluate(statistic: Statistic, run: Run) -> Value:
         "last_step": max((each.last_step for each in own.readings), default=NAN),
         "controlled": any(each.controlled for each in own.readings),
         "by_type": own.by_type,
+        "typed": own.readings.typed,
     }
     with_errors = [each for each in own.readings if each.errors]
     if reason or not with_errors:

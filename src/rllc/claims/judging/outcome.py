@@ -27,6 +27,7 @@ class Outcome(NamedTuple):
     mean: float
     exact: bool
     open: np.ndarray | bool = False  # whether what the claim presupposes does not pass
+    flips: tuple[str, ...] = ()  # by seed, why the types of heads leave it undecided; "": they do not
 
 
 def decide(values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, claim: Claim) -> np.ndarray:
@@ -60,9 +61,20 @@ def verdict(passes: np.ndarray) -> str:
     return "holds" if decided.all() else "does not"
 
 
-def judged_outcome(claim: Claim, experiment: str, table: Values, *, control: bool = False) -> Outcome:
-    """Return the outcome of a claim, by its statistic or by that of the prior-only control."""
-    own = list(table.of(claim.statistic, experiment, control=control).values())
+def judged_outcome(
+    claim: Claim,
+    experiment: str,
+    table: Values,
+    *,
+    control: bool = False,
+    own: Sequence[Value] | None = None,
+) -> Outcome:
+    """Return the outcome of a claim, by its statistic or by that of the prior-only control.
+
+    own  values of its statistic by seed; default those of the table
+    """
+    if own is None:
+        own = list(table.of(claim.statistic, experiment, control=control).values())
     values, errors, freedom, unreliable = _arrays(own)
     exact, mean = all(each.exact for each in own), NAN
     if claim.versus:

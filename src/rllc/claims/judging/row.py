@@ -82,6 +82,8 @@ def _reasons(claim: Claim, values: Mapping[int, Value], outcome: Outcome) -> str
 
 def _undecided(claim: Claim, outcome: Outcome, n: int) -> str:
     """Return why a seed is undecided."""
+    if outcome.flips and outcome.flips[n]:
+        return outcome.flips[n]
     if outcome.unreliable[n] > DOUBTED:
         return f"{outcome.unreliable[n]:.0%} of the estimates behind it are not reliable"
     if np.broadcast_to(outcome.open, outcome.passes.shape)[n]:

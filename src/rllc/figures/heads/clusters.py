@@ -97,7 +97,7 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
             cell = data.sel(algorithm=algorithm, n_clusters=k)
             heads = zip(cell["head"].values, cell["cluster"].values.tolist(), strict=True)
             curves = [curve(cell.sel(head=head), "rllc", look_of(cluster)) for head, cluster in heads]
-            note = _silhouette(cell)
+            note = "" if one["scope"].item() != scope else _silhouette(cell)
             over = partial(name_clusters, cluster=cell["cluster"], note=note, width=WIDTH, look=look)
             panels.append(Panel(f"k = {k}", curves, look, over=over))
         label = f"{NAMES.get(algorithm, algorithm)}\nrefined LLC"
@@ -115,7 +115,7 @@ def _drawing(
     named = np.atleast_1d(clusters.attrs.get("distributions", [])).tolist() or ["all distributions"]
     used = named[0] if vectors == "checkpoints_first" else ", ".join(named)
     absent = int((one["cluster"] < 0).any(["algorithm", "n_clusters"]).sum())
-    whole = [f"The heads of all layers were clustered together: silhouettes are of {of_scope}."]
+    whole = [f"The heads of all layers were clustered together: no silhouette is of {scope} alone."]
     heads = scope.replace("layer", "the heads of layer")
     label = inputs.one_label(datasets["rllc"], data["distribution"].item())
     return Drawing(

@@ -9,6 +9,7 @@ from rllc.figures.findings import known, over_seeds
 from rllc.figures.heads.head_findings import at_end, at_step, described
 from rllc.figures.panels import Curve, Panel, Row, by_seed, chunks, level, of_heads, sheet
 from rllc.figures.stage_bands import bands, curves_of
+from rllc.figures.uncertain import called
 
 START = {"linewidth": 0.9, "linestyle": (0, (2, 2)), "color": "#333333"}
 
@@ -33,7 +34,7 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
                 kind = one["head_type"].sel(head=target).item()
                 before = {head: look for head, look in looks.items() if layer[head] < layer[target]}
                 curves = of_heads(one.sel(later_head=target), "k_composition", before)
-                title = f"into {target} {kind}{suffix}"
+                title = f"into {target} {called(one['head_type'].sel(head=target))}{suffix}"
                 color = {"color": style.TYPE_COLORS[kind]}
                 panels.append(Panel(title, curves, color, over=level(start, **START), steps=steps))
             rows.append(Row("K-composition", panels, keys, "from head, type"))

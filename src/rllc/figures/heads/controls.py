@@ -13,6 +13,7 @@ from rllc.figures import against_controls, conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed
 from rllc.figures.findings import known, percent
 from rllc.figures.panels import Curve, Panel, Row, all_of, chunks, curve, sheet
+from rllc.figures.uncertain import called
 
 LOOKS = {
     "rllc": ("refined LLC", {"linestyle": "-", "marker": "o", "linewidth": 2.2}),
@@ -63,7 +64,8 @@ def control_prior_only(
                 color = {"color": style.TYPE_COLORS[kind]}
                 curves = [curve(cell, "rllc", LOOKS["rllc"][1] | color)]
                 curves += [Curve(cell[v], LOOKS[v][1] | grey) for v in CONTROLS if v in cell]
-                panels.append(Panel(f"{head} {kind}", curves, color, over=frame, steps=steps))
+                title = f"{head} {called(kinds.sel(head=head))}"
+                panels.append(Panel(title, curves, color, over=frame, steps=steps))
             rows.append(Row(f"{name}\nrefined LLC", panels, [] if rows else keys))
     figure, _ = sheet(rows, panel=(2.0, 1.65), margin=2.0, sharex=True, sharey="row")
     dim = xr.DataArray(list(drawn), dims="setting", name="setting")

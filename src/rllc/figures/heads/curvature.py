@@ -48,7 +48,7 @@ def rllc_fig14_hessian_trace(
         f"Trace of the loss Hessian, of the model and of each head's block, on {labelled(data)}.",
         [*_at_the_end(data, labels), *_against_rllc(data, datasets)],
         [
-            conditions.band(data[f"{full}_se"], "over probes, each with contexts of its own"),
+            conditions.band(data[f"{full}_se"], "over probes, each with its own minibatch"),
             *conditions.contexts(datasets["hessian"], "hessian"),
             *conditions.missing(data, full, heads),
             *conditions.seeds(data),

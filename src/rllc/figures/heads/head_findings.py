@@ -9,6 +9,7 @@ from rllc.analysis.curves import PEAK_FROM, NotJudged, fall, largest_means, smoo
 from rllc.figures import against_controls, inputs
 from rllc.figures.drawing import NAN, Finding
 from rllc.figures.findings import over_seeds, percent
+from rllc.figures.uncertain import called
 
 LISTED = 3  # largest number of distributions with a finding each
 
@@ -34,7 +35,7 @@ def labels(data: xr.Dataset) -> str:
 
 def described(head: str, kinds: xr.DataArray | None) -> str:
     """Return "head 1:2 (induction)" for types (head) of one seed; without the type if it is unknown."""
-    kind = "unknown" if kinds is None else str(kinds.sel(head=head).item())
+    kind = "unknown" if kinds is None else called(kinds.sel(head=head))
     return f"head {head}" if kind == "unknown" else f"head {head} ({kind})"
 
 

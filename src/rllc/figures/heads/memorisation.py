@@ -68,6 +68,7 @@ def rllc_fig11_memorisation(datasets: Datasets, *, seeds: Seeds = None) -> Drawi
             "Carlo standard error.",
             *([LEAST_SQUARES] if _fitted(data, looks).any() else []),
             "Intervals of ρ (95 %) hold both errors, not the choice of heads.",
+            f"Below {FEWEST} heads no interval is shown.",
             *conditions.seeds(data),
         ],
     )
@@ -112,7 +113,7 @@ def _panel(ax: Axes, one: xr.Dataset, scope: str, looks: dict) -> list[naming.Na
 
 
 def correlation(cell: xr.Dataset, scope: str) -> str:
-    """Return the correlation with its interval, and p if it is known."""
+    """Return the correlation; with at least ``FEWEST`` heads its interval, and p if it is known."""
     numbers = {
         part: float(cell[f"multigram_spearman{part}"].sel(scope=scope))
         for part in ("", "_low", "_high", "_p")
@@ -120,7 +121,8 @@ def correlation(cell: xr.Dataset, scope: str) -> str:
     heads = cell["multigram_spearman_heads"].sel(scope=scope).item()
     if not np.isfinite(numbers[""]):
         return f"{heads:.0f} heads: no correlation"
-    between = f" ({numbers['_low']:.2f} to {numbers['_high']:.2f})" if np.isfinite(numbers["_low"]) else ""
+    shown = heads >= FEWEST and np.isfinite(numbers["_low"])  # redrawn ranks of fewer heads rarely change
+    between = f" ({numbers['_low']:.2f} to {numbers['_high']:.2f})" if shown else ""
     p = f", p = {numbers['_p']:.2g}" if np.isfinite(numbers["_p"]) else ""
     return f"ρ = {numbers['']:.2f}{between}{p}, {heads:.0f} heads"
 
@@ -132,14 +134,22 @@ def _findings(data: xr.Dataset) -> list[Finding]:
     """
     last = at_end(data, "multigram_spearman")
     *layered, whole = last["scope"].values.tolist()
-    rho, p = last["multigram_spearman"], last["multigram_spearman_p"].sel(scope=whole)
+    p = last["multigram_spearman_p"].sel(scope=whole)
     label = f"Spearman correlation ρ of rLLC and multigrams {at_step(last)}"
-    found = over_seeds(f"{label}, {whole}", rho.sel(scope=whole))
+    found = _rho(label, last, whole)
     if p.sizes["seed"] == 1:
         found += over_seeds(f"p of that correlation, {whole}", p)
     elif p.notnull().any():
         total = int(p.notnull().sum())
         found.append(Finding(f"seeds, of {total}, with p ≤ {ALPHA:g}", int((p <= ALPHA).sum())))
     for scope in layered[:LAYERS]:
-        found += over_seeds(f"{label}, {scope}", rho.sel(scope=scope))
+        found += _rho(label, last, scope)
     return found
+
+
+def _rho(label: str, last: xr.Dataset, scope: str) -> list[Finding]:
+    """Return the correlation of a scope; for one seed with the number of its heads."""
+    cell = last.sel(scope=scope)
+    heads = cell["multigram_spearman_heads"]
+    of_heads = f", {heads.item():.0f} heads" if heads.sizes["seed"] == 1 else ""
+    return over_seeds(f"{label}, {scope}{of_heads}", cell["multigram_spearman"])

@@ -10,10 +10,12 @@ from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, naming, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed
 from rllc.figures.findings import known
+from rllc.figures.heads.clusters import NAMES
 from rllc.figures.heads.clusters_named import look_of
 from rllc.figures.heads.head_findings import at_end, highest
-from rllc.figures.heads.memorisation import NUMBERS
+from rllc.figures.heads.memorisation import NUMBERS as CORRELATION
 from rllc.figures.panels import Panel, draw, of_heads, together
+from rllc.figures.uncertain import mark
 
 BOTH = SCOPES[-1]
 
@@ -52,20 +54,20 @@ def rllc_fig1_overview(
     by_type = {head: looks[head] for head in own["head"].values.tolist()}
     by_cluster = {head: look_of(int(group.sel(head=head))) for head in by_type}
     figure, (axes,) = style.grid(1, 3, panel=(2.75, 2.75), margin=0.3)
-    count = group["n_clusters"].item()
-    draw(
-        axes[0], Panel(f"layer {layer}, coloured by cluster (k = {count})", of_heads(own, "rllc", by_cluster))
-    )
+    groups = {int(k): group["head"].values[group.values == k].tolist() for k in np.unique(group.values)}
+    count, shown = group["n_clusters"].item(), sum(k >= 0 for k in groups)
+    of_all = f"{shown} of " if shown < count else ""
+    title = f"layer {layer}, coloured by cluster ({of_all}k = {count})"
+    draw(axes[0], Panel(title, of_heads(own, "rllc", by_cluster)))
     draw(axes[1], Panel(f"layer {layer}, coloured by type", of_heads(own, "rllc", by_type)))
     axes[0].set_ylabel("refined LLC")
     together(axes[:2])
-    groups = {int(k): group["head"].values[group.values == k].tolist() for k in np.unique(group.values)}
     _below(axes[0], [style.key(" ".join(heads), **look_of(k)) for k, heads in groups.items()], columns=1)
     kinds = [kind for kind in style.TYPE_COLORS if kind in one["head_type"].values]
     _below(axes[1], [style.key(kind, color=style.TYPE_COLORS[kind], linewidth=2.4) for kind in kinds])
     _memory(axes[2], one, layer)
     _names(axes, one, own, by_cluster, by_type)
-    return _drawing(datasets, figure, one.expand_dims("seed"), own, groups)
+    return _drawing(datasets, figure, one.expand_dims("seed"), own, group)
 
 
 def _number(clusters: xr.Dataset, one: xr.Dataset, own: xr.Dataset, wanted: int | None) -> int:
@@ -83,7 +85,7 @@ def _correlation(datasets: Datasets, last: xr.DataArray, name: str) -> dict[str,
     made = datasets.get("classification")
     if made is None or recorded(made, "classification").get("distribution", name) != name:
         return {}
-    cell = made[NUMBERS].sel(seed=last["seed"].values[0], step=last["step"].item(), scope=[BOTH])
+    cell = made[CORRELATION].sel(seed=last["seed"].values[0], step=last["step"].item(), scope=[BOTH])
     return {str(each): values for each, values in cell.reset_coords(drop=True).data_vars.items()}
 
 
@@ -127,33 +129,36 @@ def _memory(ax: Axes, one: xr.Dataset, layer: int) -> None:
 
 
 def _names(axes: np.ndarray, one: xr.Dataset, own: xr.Dataset, by_cluster: dict, by_type: dict) -> None:
-    """Place the label of each head at the end of its curve and beside its point."""
+    """Place the label of each head at the end of its curve and beside its point, "?" at uncertain types."""
     known = own["rllc"].dropna("step", how="all")
-    for ax, looks in zip(axes, (by_cluster, by_type), strict=False):
+    named = {str(head): f"{head}{mark(one['head_type'].sel(head=head))}" for head in one["head"].values}
+    plain = {head: head for head in named}
+    for ax, looks, names in zip(axes, (by_cluster, by_type), (plain, named), strict=False):
         ends = known.isel(step=slice(-1, None))
         naming.at_ends(
             ax,
             [
-                naming.Named(head, float(step), float(ends.sel(head=head, step=step)), look["color"])
+                naming.Named(names[head], float(step), float(ends.sel(head=head, step=step)), look["color"])
                 for head, look in looks.items()
                 for step in ends["step"].values
             ],
         )
     end = one.isel(step=-1)
     colors = [style.TYPE_COLORS[kind] for kind in end["head_type"].values]
-    columns = (end["head"].values.tolist(), end["multigrams"].values, end["rllc"].values, colors)
+    columns = (named.values(), end["multigrams"].values, end["rllc"].values, colors)
     naming.beside_points(axes[2], [naming.Named(*each) for each in zip(*columns, strict=True)])
 
 
 def _drawing(
-    datasets: Datasets, figure: style.Figure, data: xr.Dataset, own: xr.Dataset, groups: dict[int, list[str]]
+    datasets: Datasets, figure: style.Figure, data: xr.Dataset, own: xr.Dataset, group: xr.DataArray
 ) -> Drawing:
     end = at_end(own, "rllc").expand_dims("seed")
+    method = NAMES.get(group["algorithm"].item(), group["algorithm"].item())
     layer, label = own["layer"].values[0], inputs.one_label(datasets["rllc"], data["distribution"].item())
     found = highest(end, "rllc", "rLLC", f"of layer {layer}")
-    order = [head for heads in groups.values() for head in heads]
-    numbers = np.repeat(np.arange(len(groups)), [len(heads) for heads in groups.values()])
-    index = adjusted_rand(numbers, own["head_type"].sel(head=order).values)
+    count, shown = group["n_clusters"].item(), len({*group.values[group.values >= 0].tolist()})
+    found.append(Finding(f"clusters with heads of layer {layer}, of k = {count}", shown))
+    index = adjusted_rand(group.values, own["head_type"].sel(head=group["head"]).values)
     found.append(Finding(f"adjusted Rand index of clusters and types in layer {layer}", index))
     if "multigram_spearman" in data:
         cell = data.sel(scope=BOTH).isel(seed=0)
@@ -168,7 +173,8 @@ def _drawing(
         f"rLLC of layer {layer} by cluster and by type, and of all heads against multigrams, on {label}.",
         known(found),
         [
-            "Clusters: K-means of rLLC curves. Types: by attention scores; multigram heads have no other.",
+            f"Clusters: {method} of the rLLC curves of {group['head_scope'].values[0]}.",
+            "Types: by attention scores; multigram heads have no other.",
             "Multigrams: different brackets, skip n-grams and n-grams among a head's tokens in context.",
             *conditions.of_estimates(datasets["rllc"], data, "rllc"),
         ],

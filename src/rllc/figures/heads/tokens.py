@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from rllc.analysis.recorded import recorded
-from rllc.analysis.tokens import explained, largest_pattern, token_classes
+from rllc.analysis.tokens import PUBLISHED, explained, largest_pattern, token_classes
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seed, Seeds
 from rllc.figures.excerpt import one_line
@@ -19,6 +19,7 @@ from rllc.figures.heads.head_findings import at_end, at_step, described
 from rllc.figures.heads.token_examples import examples_of, write_example
 from rllc.figures.letters import COLUMNS, HEIGHT, LINES, WIDTH
 from rllc.figures.panels import by_seed
+from rllc.figures.uncertain import called, mark
 
 # Colours that remain distinct with common colour-vision deficiencies. "induction" has the colour of induction
 # heads.
@@ -53,7 +54,8 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
             _bars(ax, one.sel(step=step))
             ax.set_title(f"step {step:,}{suffix}", loc="left")
         kinds = one["head_type"].values.tolist()
-        row[0].set_yticks(range(heads), [f"{h}  {k}" for h, k in zip(one["head"].values, kinds, strict=True)])
+        labels = [f"{head}  {called(one['head_type'].sel(head=head))}" for head in one["head"].values]
+        row[0].set_yticks(range(heads), labels)
         for label, kind in zip(row[0].get_yticklabels(), kinds, strict=True):
             label.set_color(style.TYPE_COLORS[kind])
         row[0].invert_yaxis()
@@ -172,9 +174,10 @@ def rllc_fig4_tokens_in_context(datasets: Datasets, *, heads: Names = None, seed
         top = 0.15 + n * (height + 0.25)
         kind = types.sel(head=head).item()
         share, pattern = one["share"].sel(head=head), largest.sel(head=head).item() or "unexplained"
-        title = f"{head}  {kind}: {float(share.sel(pattern=pattern)):.0%} {PATTERNS[pattern][0]}"
+        said = f"{head}  {called(types.sel(head=head))}"
+        title = f"{said}: {float(share.sel(pattern=pattern)):.0%} {PATTERNS[pattern][0]}"
         look = {"fontsize": 9, "fontweight": "bold", "color": style.TYPE_COLORS[kind], "va": "center"}
-        ax.text(0.15, top, title if picked else f"{head}  {kind}: no token in context", **look)
+        ax.text(0.15, top, title if picked else f"{said}: no token in context", **look)
         for m, example in enumerate(picked):
             write_example(ax, example, 0.15 + m * width, top + 0.22)
     keep = ["share", "shown_rank", "shown_token", "attention", "pattern_index", "context", "position"]
@@ -254,7 +257,8 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
         ax.text(
             at["head"], first, cell["head"].item(), fontsize=8.5, va="center", fontweight="bold", color=color
         )
-        ax.text(at["classification"], first, cell["token_class"].item(), fontsize=8.5, va="center")
+        said = f"{cell['token_class'].item()}{mark(cell['head_type'])}"
+        ax.text(at["classification"], first, said, fontsize=8.5, va="center")
         for x, column in zip((at["explained"], at["commonest"]), texts, strict=True):
             for m, line in enumerate(column):
                 ax.text(x, first + 0.155 * m, line, fontsize=7.5, va="center", parse_math=False)
@@ -269,6 +273,7 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
         [
             "Heads with no type by attention scores are multigram heads. Their label adds the pattern that "
             "explains most of their tokens: Dyck (brackets), skip n-gram or n-gram.",
+            "Recurrent pairs are our own pattern; the paper has none.",
             *_selection(datasets["tokens"]),
             *conditions.seeds(data),
         ],
@@ -276,18 +281,26 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
 
 
 def _shares(cell: xr.Dataset) -> str:
-    """Return the patterns with a share of at least 5 %, largest first: "induction 40%, n-gram 12%"."""
+    """Return the patterns with a share of at least 5 %, largest first; our own are marked: "n-gram 12%"."""
     share = cell["share"].fillna(0.0)
     pairs = sorted(zip(share.values.tolist(), share["pattern"].values.tolist(), strict=True), reverse=True)
-    named = [f"{PATTERNS[p][0].split(' (')[0]} {s:.0%}" for s, p in pairs if s >= 0.05 and p != "unexplained"]
+    named = [
+        f"{PATTERNS[p][0].removesuffix(' (brackets)')} {s:.0%}"
+        for s, p in pairs
+        if s >= 0.05 and p != "unexplained"
+    ]
     return ", ".join(named) or "none of 5 %"
 
 
 def _forms(cell: xr.Dataset) -> str:
-    """Return the three most frequent forms of all patterns, with their counts."""
-    common, count = cell["common"], cell["common_count"].transpose(*cell["common"].dims)
+    """Return the three most frequent forms of all patterns, with their counts; our own are marked."""
     forms = [
-        (int(n), str(form)) for form, n in zip(common.values.flat, count.values.flat, strict=True) if form
+        (int(count), str(form), "" if p in PUBLISHED else ", ours")
+        for p in cell["pattern"].values
+        for form, count in zip(
+            cell["common"].sel(pattern=p).values, cell["common_count"].sel(pattern=p).values, strict=True
+        )
+        if form
     ]
     best = sorted(forms, key=lambda each: (-each[0], each[1]))[:3]
-    return ", ".join(f"{one_line([form])} ({count})" for count, form in best)
+    return ", ".join(f"{one_line([form])} ({count}{ours})" for count, form, ours in best)

@@ -13,6 +13,7 @@ from rllc.figures.heads import head_findings
 from rllc.figures.heads.clusters_named import cluster_keys, look_of, name_clusters, title_look
 from rllc.figures.heads.head_findings import at_end
 from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
+from rllc.figures.uncertain import mark
 
 SHAPE = "sbd_kmeans"
 WIDTH = 2.8  # inches of a panel of curves
@@ -106,9 +107,10 @@ def _of_scopes(one: xr.Dataset) -> dict[str, xr.Dataset]:
 
 
 def _typed(one: xr.Dataset) -> xr.Dataset:
-    """Return the data with heads named by their label and the letter of their type: "1:3i"."""
-    pairs = zip(one["head"].values.tolist(), one["head_type"].values.tolist(), strict=True)
-    return one.assign_coords(head=[f"{head}{SHORT[kind]}" for head, kind in pairs])
+    """Return the data with heads named by their label and the letter of their type: "1:3i", "1:3i?"."""
+    kinds = [one["head_type"].sel(head=head) for head in one["head"].values]
+    named = [f"{kind['head'].item()}{SHORT[kind.item()]}{mark(kind)}" for kind in kinds]
+    return one.assign_coords(head=named)
 
 
 def _at_types(one: xr.Dataset, types: xr.DataArray) -> dict[str, xr.Dataset]:

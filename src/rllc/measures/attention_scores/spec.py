@@ -70,14 +70,26 @@ MEASURE = MeasureSpec(
     stream="patterns",
     stream_of_seed=False,
     finish=Finish(
-        function="rllc.analysis.head_types:head_types",
+        function="rllc.analysis.head_types:types_with_margins",
         variables={
             "head_type": Variable(
                 "type of the head by its attention scores at the last checkpoint",
                 "1",
                 ("head",),
                 "where asked for",
-            )
+            ),
+            "head_type_uncertain": Variable(
+                "whether a score within 2 standard errors of its threshold decides the type",
+                "1",
+                ("head",),
+                "where asked for",
+            ),
+            "head_type_other": Variable(
+                "type if the nearest threshold were crossed; empty where it is certain",
+                "1",
+                ("head",),
+                "where asked for",
+            ),
         },
         name="head_types",
         section=HeadTypes,
