@@ -24,3 +24,7 @@ def test_ablations_stand_by_layer_and_method(two):
         values = one.sel({"method": method}).values
         assert method in finding.label
         assert (finding.value, finding.error) == pytest.approx((values.mean(), values.std(ddof=1)))
+
+
+def test_captions_tell_how_many_contexts_were_read(drawn):
+    assert "32 held-out contexts of each distribution" in drawn("rllc_fig17_ablations").caption
