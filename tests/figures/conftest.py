@@ -5,6 +5,10 @@ from functools import cache, partial
 from pathlib import Path
 
 import pytest
+import xarray as xr
+from tests.figures.of_study import figure
+
+from rllc.analysis.clusters import cluster
 
 
 def _beside(name):
@@ -126,6 +130,31 @@ def once():
         return make
 
     return drawn_once
+
+
+@pytest.fixture(scope="session")
+def datasets(study, tmp_path_factory):
+    """The synthetic study as it comes back from its files."""
+    curves = study["rllc"]["rllc"].sel(distribution=["mixture", "code"])
+    made = study | {
+        "clusters": cluster(curves, n_clusters=[2, 3], random_seed=0, algorithms=["euclidean_kmeans", "ward"])
+    }
+    folder = tmp_path_factory.mktemp("study")
+    for name, data in made.items():
+        data.to_netcdf(folder / f"{name}.nc")
+    return {name: xr.load_dataset(folder / f"{name}.nc") for name in made}
+
+
+@pytest.fixture(scope="session")
+def made(datasets, once):
+    """A figure of the synthetic study by its name, and what it asked for; drawn once. Read only."""
+    return once(figure, datasets)
+
+
+@pytest.fixture(scope="session")
+def drawn(made):
+    """The figure alone."""
+    return lambda name: made(name)[0]
 
 
 @pytest.fixture(scope="session")

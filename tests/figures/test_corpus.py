@@ -1,4 +1,4 @@
-"""Findings of the text of each distribution; what is drawn of it is tested with the lines of figures."""
+"""Findings of the text of each distribution, and the bars that are drawn of it."""
 
 import numpy as np
 import pytest
@@ -37,3 +37,25 @@ def test_corpus_of_one_distribution_has_one_finding_of_each(corpus):
 def test_corpus_without_a_value_has_no_finding_of_it(corpus):
     found = corpus_summary({"corpus": corpus.isel(distribution=[2])}).findings
     assert [f.value for f in found] == [50.0]
+
+
+def test_text_is_a_bar_for_every_number_of_a_distribution():
+    values = {
+        "documents": [12, 2500.0, np.nan], "tokens": [3e6, 16.5e6, 1e4], "unigram_entropy": [6.125, 5.5, 7.0],
+        "repeated_share": [0.25, 0.0, 0.5],
+    }  # fmt: skip
+    names = ["mixture", "english", "code"]
+    corpus = xr.Dataset({n: ("distribution", v) for n, v in values.items()}, {"distribution": names})
+    drawing = corpus_summary({"corpus": corpus})
+    titles = ["documents", "training tokens", "unigram entropy (nats/token)", "seen before in block (share)"]
+    texts = [["12", "2,500", "missing"], ["3M", "16.5M", "10k"], ["6.12", "5.5", "7"], ["0.25", "0", "0.5"]]
+    for ax, title, bars, text in zip(drawing.figure.axes, titles, values.values(), texts, strict=True):
+        assert ax.get_title("left") == title
+        assert [bar.get_width() for bar in ax.patches] == np.nan_to_num(bars).tolist()
+        assert [each.get_text() for each in ax.texts] == text
+        top = np.nanmax(bars)
+        assert ax.get_xlim() == pytest.approx((0, 1.32 * top))
+        np.testing.assert_allclose(
+            [each.get_position()[0] for each in ax.texts], np.nan_to_num(bars) + 0.03 * top
+        )
+    assert drawing.figure.axes[0].yaxis_inverted()

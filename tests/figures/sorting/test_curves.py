@@ -1,47 +1,14 @@
-from pathlib import Path
+"""Curves of sorting over training."""
 
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib.collections import LineCollection
+from tests.figures.sorting.small import found, line, means, panel, said
 
-from rllc.claims import Experiment, Run
-from rllc.claims.sorting import llc as claims_of_llc
 from rllc.figures.sorting.curves import sort_curves
-from rllc.figures.sorting.inputs import llc_peak
 from rllc.figures.sorting.specialization import sort_specialization
-from rllc.figures.sorting.summary import sort_summary
 from rllc.figures.style import DISTRUST
 from rllc.quality import FAULTS, MASKS
-
-ROOT = Path(__file__).parents[2]
-
-
-def found(drawing):
-    """The findings of a drawing by their labels."""
-    return {finding.label: finding for finding in drawing.findings}
-
-
-def said(drawing):
-    """The conditions of a drawing as one text."""
-    return " ".join(drawing.conditions)
-
-
-@pytest.fixture(scope="module")
-def two(sorting):
-    return sorting.study()
-
-
-def panel(drawing, title):
-    return next(ax for ax in drawing.figure.axes if ax.get_title("left") == title)
-
-
-def line(ax, values):
-    """The line of ``ax`` that draws ``values``; fails where there is none."""
-    found = [a for a in ax.get_lines() if np.array_equal(a.get_ydata(), values.values, equal_nan=True)]
-    assert found, f"{ax.get_title('left')} does not draw {values.name}"
-    np.testing.assert_array_equal(found[0].get_xdata(), values["step"])
-    return found[0]
 
 
 def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, unlike, tmp_path):
@@ -82,13 +49,6 @@ def test_every_panel_draws_its_data_and_nothing_is_clipped(two, misplaced, unlik
     np.testing.assert_array_equal(
         drawing.data["rllc_quality"], two["rllc"]["quality"].sel(distribution="lists")
     )
-
-
-def means(llc, seed):
-    """Running means of three checkpoints from step 50 on, and their standard errors."""
-    late = llc.sel(seed=seed, distribution="lists").dropna("step", subset=["llc"]).sel(step=slice(50, None))
-    mean = late["llc"].rolling(step=3, center=True).mean().dropna("step")
-    return mean, np.sqrt((late["llc_se"] ** 2).rolling(step=3, center=True).sum()).dropna("step") / 3
 
 
 def test_peak_of_the_llc_is_marked_in_every_panel(two):
@@ -149,28 +109,6 @@ def test_one_head_finds_the_rank_of_its_circuits(sorting):
     findings = found(sort_curves(given))
     assert findings["rank sum of circuits at step 8,000"].value == float(given["circuits"]["rank_sum"][0, -1])
     assert not any("overlap" in label for label in findings)
-
-
-def test_the_largest_llc_is_one_and_the_same_in_figures_and_in_the_claims_table(two):
-    """By the functions of claims, early values far above all others and missing ones included."""
-    high = two["llc"].copy(deep=True)
-    high["llc"].loc[{"step": slice(None, 30)}] = 900.0
-
-    def number(name, seed):
-        run = Run(Experiment("sort_2head_baseline", "sorting"), {"llc": high}, seed)
-        return float(getattr(claims_of_llc, name)(run))
-
-    for seed in (0, 1):
-        one = {"llc": high.sel(seed=seed, distribution="lists")}
-        peak = llc_peak(one)
-        assert float(peak) == pytest.approx(number("llc_peak", seed))
-        assert int(peak["step"]) == number("llc_peak_step", seed)
-    drawing = sort_curves({**two, "llc": high}, seeds=[1])
-    assert found(drawing)["fall of the LLC from peak to end"].value == pytest.approx(
-        100 * number("llc_fall", 1)
-    )
-    few = {"llc": high.sel(seed=0, distribution="lists").isel(step=slice(0, 5))}
-    assert llc_peak(few) is None
 
 
 def test_two_heads_have_one_line_of_their_anti_state(two):
@@ -292,35 +230,6 @@ def test_optional_datasets_may_be_missing(kept, rows, findings, two):
         sort_curves({"llc": two["llc"]})
 
 
-def test_specialization_shows_who_handles_each_number(two, misplaced, unlike):
-    drawing = sort_specialization(two, title="Two heads")
-    assert misplaced(drawing) == []
-    assert unlike(drawing, two) == []
-    mesh = panel(drawing, "head that handles each number, seed 1").collections[0]
-    truth = two["circuits"]["token_head"].sel(seed=1).transpose("token", "step")
-    np.testing.assert_array_equal(mesh.get_array(), truth)
-    edges = mesh.get_coordinates()[0, :, 0]
-    steps = two["circuits"]["step"].values
-    assert (edges[:-1] <= steps).all() and (steps < edges[1:]).all()
-    borders = mesh.get_coordinates()[:, 0, 1]
-    np.testing.assert_array_equal(borders, np.arange(two["circuits"].sizes["token"] + 1) - 0.5)
-    findings = found(sort_specialization(two, seeds=[1]))
-    last = two["circuits"].sel(seed=1).isel(step=-1)
-    share = findings["largest share of a head at step 8,000"]
-    assert (share.value, share.unit) == (pytest.approx(100 * float(last["vocabulary_share"].max())), "%")
-    assert findings["vocabulary regions at step 8,000"].value == int(last["regions"])
-
-
-def test_regions_at_the_largest_llc_are_found_where_the_circuits_are_known_there(two):
-    peak = int(llc_peak({"llc": two["llc"].sel(seed=1, distribution="lists")})["step"])
-    number = two["circuits"]["regions"].sel(seed=1, step=peak).item()
-    label = "vocabulary regions at the largest LLC"
-    assert found(sort_specialization(two, seeds=[1]))[label].value == number
-    elsewhere = two | {"circuits": two["circuits"].drop_sel(step=peak)}
-    for given in (elsewhere, {"circuits": two["circuits"]}):
-        assert label not in found(sort_specialization(given, seeds=[1]))
-
-
 def test_counts_begin_at_zero_and_no_seed_is_clipped(two):
     circuits = two["circuits"].copy(deep=True)
     circuits["regions"].loc[{"seed": 1}] *= 3
@@ -329,16 +238,6 @@ def test_counts_begin_at_zero_and_no_seed_is_clipped(two):
         low, high = panel(drawing, f"vocabulary regions, seed {seed}").get_ylim()
         assert -0.1 * high < low <= 0
         assert high >= float(circuits["regions"].max())
-
-
-def test_shares_of_the_vocabulary_begin_at_zero_and_no_seed_is_clipped(two):
-    circuits = two["circuits"].copy(deep=True)
-    circuits["vocabulary_share"].loc[{"seed": 1}] *= 1.4
-    drawing = sort_specialization(two | {"circuits": circuits})
-    for seed in (0, 1):
-        low, high = panel(drawing, f"share of the vocabulary, seed {seed}").get_ylim()
-        assert -0.1 * high < low < 0  # the markers of heads without a share are whole
-        assert high > 1.02 * float(circuits["vocabulary_share"].max())
 
 
 def test_a_logarithmic_axis_of_less_than_two_decades_has_labels(sorting):
@@ -350,50 +249,3 @@ def test_a_logarithmic_axis_of_less_than_two_decades_has_labels(sorting):
         low, high = ax.get_ylim()
         assert ax.get_yscale() == "log"
         assert len([tick for tick in ax.get_yticks() if low <= tick <= high]) >= 2
-
-
-def test_points_of_estimates_that_cannot_be_trusted_are_hollow(sorting):
-    claims = sorting.claims()
-    share = np.zeros((claims.sizes["experiment"], 2))
-    share[2, 1] = 0.9
-    drawing = sort_summary({"claims": claims.assign(llc_fall_unreliable=(("experiment", "seed"), share))})
-    lines = [a for a in panel(drawing, "fall of the LLC after it").get_lines() if a.get_linestyle() == "None"]
-    (hollow,) = [a for a in lines if a.get_markerfacecolor() == "white"]
-    np.testing.assert_array_equal(hollow.get_xdata(), claims["llc_fall"].isel(experiment=[2]).sel(seed=1))
-
-
-def test_summary_has_a_bar_where_a_value_has_a_standard_error(sorting, misplaced):
-    claims = sorting.claims()
-    error = claims["llc_fall"].where(claims["seed"] == 1) * 0 + 0.6
-    drawing = sort_summary({"claims": claims.assign(llc_fall_se=error, llc_peak_step_se=error * 1000)})
-    assert misplaced(drawing) == []
-    ax = panel(drawing, "fall of the LLC after it")
-    bars = [line for c in ax.collections if isinstance(c, LineCollection) for line in c.get_segments()]
-    known = claims["llc_fall"].sel(seed=1).values
-    ends = sorted(line[:, 0].tolist() for line in bars if len(line) == 2 and np.isfinite(line).all())
-    np.testing.assert_allclose(ends, sorted([value - 0.6, value + 0.6] for value in known))
-    assert ax.get_xlim()[0] < known.min() - 0.6 and ax.get_xlim()[1] > known.max() + 0.6
-    steps = panel(drawing, "step of the largest LLC").collections
-    assert not any(isinstance(c, LineCollection) for c in steps)
-
-
-def test_summary_has_a_point_per_seed_and_the_expected_range(sorting, misplaced):
-    claims = sorting.claims()
-    drawing = sort_summary({"claims": claims}, titles={"cumsum": "Cumulative sums"})
-    assert misplaced(drawing) == []
-    ax = panel(drawing, "fall of the LLC after it")
-    points = [a for a in ax.get_lines() if a.get_linestyle() == "None"]
-    for n, seed in enumerate(claims["seed"].values):
-        np.testing.assert_array_equal(points[n].get_xdata(), claims["llc_fall"].sel(seed=seed))
-    assert drawing.figure.axes[0].get_yticklabels()[-1].get_text() == "Cumulative sums"
-    shaded = [c.get_paths()[0].get_extents() for c in panel(drawing, "step of the largest LLC").collections]
-    assert [(box.x0, box.x1) for box in shaded] == [(500, 1300), (500, 1300)]
-    low, high = panel(drawing, "step of the largest LLC").get_xlim()
-    assert low < 500 and high > 1300
-    dash = [t for t in panel(drawing, "fall of the overlap").texts if t.get_text() == "–"]
-    assert len(dash) == 1 and dash[0].xy[1] == 0  # one head
-    for title, per_cent in {"fall of the LLC after it": True, "step of the largest LLC": False}.items():
-        axis = panel(drawing, title).xaxis
-        assert (axis.get_major_formatter()(0.25, 0) == "25 %") == per_cent
-    with pytest.raises(ValueError, match="no_such"):
-        sort_summary({"claims": claims}, quantities={"no_such": "nothing"})

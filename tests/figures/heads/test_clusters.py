@@ -1,0 +1,67 @@
+"""Figures of clusters."""
+
+import numpy as np
+import pytest
+from tests.figures.of_study import figure, values
+
+from rllc.analysis.clusters import cluster
+
+
+def test_heads_above_the_clusters_stay_in_their_panel(make_study, misplaced):
+    study = make_study(n_heads=8)
+    curves = study["rllc"]["rllc"].sel(distribution=["mixture"])
+    clusters = cluster(curves, n_clusters=[2, 6], random_seed=0, algorithms=["ward"])
+    drawing = figure("rllc_fig18_clusters_layer0")(study | {"clusters": clusters})
+    drawing.figure.draw_without_rendering()
+    for ax in drawing.figure.axes:
+        names = [text.get_window_extent() for text in ax.texts if ":" in text.get_text()]
+        assert len(names) == 8
+        titles = [title.get_window_extent() for title in (ax._left_title, ax._right_title)]
+        assert not titles[0].overlaps(titles[1]) and ax.get_title("right").startswith("silhouette ")
+        others = [*titles, *names]
+        assert not [1 for a in names for b in others if a is not b and a.overlaps(b)]
+        assert max(box.x1 for box in names) <= ax.get_window_extent().x1 + 3
+    assert misplaced(drawing) == []
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_clusters_of_a_layer_have_the_agreement_of_the_heads_drawn(make_study, together):
+    """Also where the heads of all layers were clustered together."""
+    from itertools import combinations
+
+    from sklearn.metrics import adjusted_rand_score
+
+    study = make_study(n_heads=4 if together else 8)
+    curves = study["rllc"]["rllc"].sel(distribution=["mixture"])
+    algorithms = ["euclidean_kmeans", "ward", "shape_kmeans"]
+    made = cluster(curves, n_clusters=[2, 3], random_seed=0, algorithms=algorithms)
+    made["cluster_checkpoints"].loc[{"algorithm": "ward", "head": "0:0"}] = 1
+    made["cluster_checkpoints"].loc[{"algorithm": "ward", "head": "1:3"}] = 0
+    drawing = figure("rllc_fig18_clusters_layer0")(study | {"clusters": made})
+    heads = [head for head in made["head"].values.tolist() if head.startswith("0:")]
+    one = made["cluster_checkpoints"].isel(seed=0).sel(vectors="checkpoints", head=heads)
+    assert ("all heads" in made["scope"].values) == together
+    each = [
+        adjusted_rand_score(one.sel(algorithm=a, n_clusters=k), one.sel(algorithm=b, n_clusters=k))
+        for a, b in combinations(algorithms, 2)
+        for k in (2, 3)
+        if any(len(np.unique(one.sel(algorithm=name, n_clusters=k))) > 1 for name in (a, b))
+    ]
+    assert values(drawing, "agreement of two algorithms") == pytest.approx([np.median(each)])
+    assert len(values(drawing, "silhouette")) == (0 if together else 2)
+
+
+def test_clusters_named_after_the_papers_are_of_its_vectors(datasets, drawn):
+    made = datasets["clusters"]
+    for name, kind in (
+        ("clusters_all_heads", "cluster"),
+        ("rllc_fig18_clusters_layer0", "cluster_checkpoints"),
+    ):
+        drawing = drawn(name)
+        truth = made[kind] if kind == "cluster" else made[kind].sel(vectors="checkpoints", drop=True)
+        truth = truth.sel(head=drawing.data["head"], seed=drawing.data["seed"])
+        np.testing.assert_array_equal(drawing.data["cluster"], truth.transpose(*drawing.data["cluster"].dims))
+        of = {"cluster": "on a uniform grid in log(step + 1)"}.get(kind, "at the checkpoints themselves")
+        assert any(of in said for said in drawing.conditions)
+    with pytest.raises(ValueError, match="expected one of interpolated, checkpoints"):
+        figure("clusters_all_heads")(datasets, vectors="raw")
