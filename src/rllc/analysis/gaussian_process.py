@@ -13,7 +13,6 @@ RESTARTS = 4
 # Bounds of the hyperparameters, for a curve of mean 0 and variance 1: SIGNAL and NOISE are variances, LENGTH
 # is in units of ln(step).
 SIGNAL, LENGTH, NOISE = (1e-2, 1e2), (0.1, 5.0), (1e-8, 1.0)
-AT_A_BOUND = "The optimal value found for dimension"  # start of sklearn's warning
 
 
 class Smooth(NamedTuple):
@@ -79,10 +78,10 @@ def fitted(kernel: Kernel, x: np.ndarray, value: np.ndarray, *, restarts: int) -
 
     x, value  [n]
 
-    A hyperparameter at a bound is expected here, so sklearn's warning of it is hidden. Other warnings, as of
-    an optimiser that fails, are shown.
+    sklearn's warnings are hidden: a hyperparameter at its bound is expected here, and of several optimisations
+    some may fail where the likelihood is flat.
     """
     process = GaussianProcessRegressor(kernel, n_restarts_optimizer=restarts, random_state=0)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", AT_A_BOUND, ConvergenceWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
         return process.fit(x[:, None], value)
