@@ -78,8 +78,8 @@ def fitted(kernel: Kernel, x: np.ndarray, value: np.ndarray, *, restarts: int) -
 
     x, value  [n]
 
-    sklearn's warnings are hidden: a hyperparameter at its bound is expected here, and of several optimisations
-    some may fail where the likelihood is flat.
+    sklearn's warnings are hidden: a hyperparameter at its bound is expected here, and some of several
+    optimisations may fail where the likelihood is flat.
     """
     process = GaussianProcessRegressor(kernel, n_restarts_optimizer=restarts, random_state=0)
     with warnings.catch_warnings():
