@@ -1,4 +1,5 @@
 import asyncio
+import sys
 import time
 from types import SimpleNamespace
 
@@ -51,6 +52,12 @@ def test_a_run_whose_cluster_does_not_answer_is_refused_if_it_has_jobs(monkeypat
     with pytest.raises(WorkflowError, match="does not answer"):
         begins(monkeypatch, answers=False)
     assert begins(monkeypatch, jobs=0, answers=False)[1] == ["plugin"]
+
+
+def test_settings_that_would_be_ignored_are_refused_before_slurm_is_asked(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--slurm-qos", "long"])
+    with pytest.raises(WorkflowError, match=r"Put rllc- before these.*: slurm-qos$"):
+        begins(monkeypatch, answers=False)
 
 
 def test_another_version_of_the_plugin_is_refused(monkeypatch):

@@ -2,19 +2,22 @@
 
 import pytest
 
-from rllc.slurm.profile import EXECUTOR, refuse_plain
+from rllc.slurm.profile import EXECUTOR, refuse_plain, refuse_unread
 from rllc.slurm.queue import SlurmError
 
 
 @pytest.fixture
 def call(tmp_path, monkeypatch):
-    """Refuse by the executor, flags and the text of a profile."""
+    """Check the executor and its settings, by flags and the text of a profile."""
     monkeypatch.chdir(tmp_path)
 
     def refuse(executor, *flags, profile="jobs: 7\n", program="/bin/snakemake"):
         (tmp_path / "mine").mkdir(exist_ok=True)
         (tmp_path / "mine/config.yaml").write_text(profile)
-        refuse_plain(executor, [program, "--profile", "mine", *flags, "--", "all"])
+        command = [program, "--profile", "mine", *flags, "--", "all"]
+        refuse_plain(executor, command)
+        if executor == EXECUTOR:
+            refuse_unread(command)
 
     return refuse
 

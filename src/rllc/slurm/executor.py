@@ -13,6 +13,7 @@ plugin's. Other versions of the plugin are refused. The profile names this execu
 
 import asyncio
 import re
+import sys
 import time
 from collections.abc import AsyncGenerator, Sequence
 from importlib.metadata import version
@@ -25,6 +26,7 @@ from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
 from rllc.run.writable import closed
 from rllc.slurm import failure_reason, output_lock
+from rllc.slurm.profile import refuse_unread
 from rllc.slurm.queue import ENDED, Job, SlurmError, StatusSource, Unanswered, states, status_source
 from rllc.slurm.submission import Submission, comment, number
 
@@ -54,6 +56,7 @@ class Executor(Submission):
         """Make sure that the end of jobs will be seen, before any is submitted. Raises WorkflowError."""
         if len(self.workflow.dag):  # otherwise no job will run, and Slurm need not answer
             try:
+                refuse_unread(sys.argv)
                 self._source = _checked_source(self.workflow.executor_settings)
             except SlurmError as error:
                 raise WorkflowError(str(error)) from None

@@ -13,22 +13,25 @@ PLAIN = "slurm"  # the plugin that it builds on
 
 
 def refuse_plain(executor: str, command: Sequence[str]) -> None:
-    """Raise SlurmError if a run names the executor `slurm`, or gives settings that only that one reads.
+    """Raise SlurmError if a run names the executor `slurm`.
 
     executor  name of the run's executor
     command   ``sys.argv``; the profiles that it names are read, too
     """
-    if executor not in (EXECUTOR, PLAIN):
+    if executor != PLAIN:
         return
     keys = ", ".join(_unread(command))
-    if executor == PLAIN:
-        raise SlurmError(
-            "the executor slurm forgets running jobs when Slurm does not answer, and lets two jobs write the "
-            f"same files: write `executor: {EXECUTOR}` in your profile, or --executor {EXECUTOR} in the "
-            f"call. Its settings begin with {EXECUTOR}, too{keys and f'. Rename these: {keys}'}. "
-            "profiles/slurm is an example"
-        )
-    if keys:
+    raise SlurmError(
+        "the executor slurm forgets running jobs when Slurm does not answer, and lets two jobs write the "
+        f"same files: write `executor: {EXECUTOR}` in your profile, or --executor {EXECUTOR} in the call. "
+        f"Its settings begin with {EXECUTOR}, too{keys and f'. Rename these: {keys}'}. profiles/slurm is an "
+        "example"
+    )
+
+
+def refuse_unread(command: Sequence[str]) -> None:
+    """Raise SlurmError if a run by ``EXECUTOR`` gives settings that only the executor `slurm` reads."""
+    if keys := ", ".join(_unread(command)):
         raise SlurmError(
             f"the executor {EXECUTOR} reads no settings of the executor slurm. Put rllc- before these, in "
             f"your profile or in the call: {keys}"
