@@ -2,7 +2,10 @@
 
 import pytest
 
-SOON = ("--slurm-init-seconds-before-status-checks", "3")  # the profile's 20 s, three times, are a minute
+SOON = (
+    "--rllc-slurm-init-seconds-before-status-checks",
+    "3",
+)  # the profile's 20 s, three times, are a minute
 
 
 @pytest.mark.parametrize("forgetful", [False, True])

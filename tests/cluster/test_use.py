@@ -52,10 +52,10 @@ def test_a_gpu_is_asked_for_where_the_config_gives_one_and_not_otherwise(trained
 @pytest.mark.parametrize(
     ("flags", "cure"),
     [
-        (("--slurm-status-command", "sacct"), "Set slurm-status-command: squeue in the profile"),
+        (("--rllc-slurm-status-command", "sacct"), "Set rllc-slurm-status-command: squeue in the profile"),
         (
-            ("--slurm-init-seconds-before-status-checks", "2000"),
-            "Lower slurm-init-seconds-before-status-checks",
+            ("--rllc-slurm-init-seconds-before-status-checks", "2000"),
+            "Lower rllc-slurm-init-seconds-before-status-checks",
         ),
     ],
 )
@@ -64,6 +64,19 @@ def test_it_does_not_wait_for_ever(trained, cluster, flags, cure):
     said = trained.snakemake(trained.RLLC, *flags, check=False, seconds=300)
     assert "would wait for ever" in said
     assert cure in said
+    assert set(cluster.jobs()) == before
+
+
+def test_a_profile_that_takes_snakemakes_own_executor_is_told_what_to_write(trained, login, cluster):
+    before = set(cluster.jobs())
+    trained.write("mine/config.yaml", "executor: slurm\njobs: 2\nslurm-no-account: true\n")
+    mine, ours = ("--profile", "mine"), ("--executor", "rllc-slurm")
+    for how, told in (
+        (mine, "executor: rllc-slurm` in your profile.*Rename these: slurm-no-account"),
+        ((*mine, *ours), "Put rllc- before these.*: slurm-no-account"),
+    ):
+        said = trained.snakemake(trained.PART, how=how, program=login.SNAKEMAKE, check=False, seconds=300)
+        assert re.search(told, " ".join(said.split())), said[-3000:]
     assert set(cluster.jobs()) == before
 
 

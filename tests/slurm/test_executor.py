@@ -1,28 +1,74 @@
 import asyncio
+import sys
 import time
 from types import SimpleNamespace
 
 import pytest
+import snakemake_executor_plugin_slurm as plugin
+from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 
 from rllc.slurm import executor, output_lock
 from rllc.slurm.executor import Executor
 from rllc.slurm.failure_reason import FINISHED
-from rllc.slurm.queue import SlurmError, StatusSource
+from rllc.slurm.queue import StatusSource, Unanswered
 from rllc.slurm.submission import comment
 
-SOURCE = StatusSource(("squeue",), "")
+
+def begins(monkeypatch, *, jobs=1, array_jobs=None, answers=True):
+    """An executor whose run begins, on a cluster that answers or not; and what it said."""
+
+    def status_source(command, first_check):
+        assert (command, first_check) == ("squeue", 20)
+        if not answers:
+            raise Unanswered("Slurm does not answer (away)")
+        return StatusSource(("squeue",), "Slurm: state of jobs by squeue.")
+
+    def init(made, workflow, logger):
+        """As the plugin's: its thread looks for ended jobs before the last lines of the constructor."""
+        made.workflow, made.logger = workflow, logger
+        thread = asyncio.run(anext(made.check_active_jobs([]), None))
+        assert thread is None and made.next_seconds_between_status_checks == 20
+        made.__post_init__()
+
+    said = []
+    monkeypatch.setattr(executor, "status_source", status_source)
+    monkeypatch.setattr(plugin.Executor, "__init__", init)
+    monkeypatch.setattr(plugin.Executor, "__post_init__", lambda made, test_mode: said.append("plugin"))
+    settings = SimpleNamespace(
+        init_seconds_before_status_checks=20, status_command="squeue", array_jobs=array_jobs
+    )
+    workflow = SimpleNamespace(executor_settings=settings, dag=range(jobs))
+    return Executor(workflow, SimpleNamespace(info=said.append)), said
+
+
+def test_a_run_says_how_it_will_learn_of_the_end_of_jobs(monkeypatch):
+    made, said = begins(monkeypatch)
+    assert said == ["Slurm: state of jobs by squeue.", "plugin"]
+    assert made._source.commands == ("squeue",)
+
+
+def test_a_run_whose_cluster_does_not_answer_is_refused_if_it_has_jobs(monkeypatch):
+    with pytest.raises(WorkflowError, match="does not answer"):
+        begins(monkeypatch, answers=False)
+    assert begins(monkeypatch, jobs=0, answers=False)[1] == ["plugin"]
+
+
+def test_settings_that_would_be_ignored_are_refused_before_slurm_is_asked(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--slurm-qos", "long"])
+    with pytest.raises(WorkflowError, match=r"Put rllc- before these.*: slurm-qos$"):
+        begins(monkeypatch, answers=False)
 
 
 def test_another_version_of_the_plugin_is_refused(monkeypatch):
     monkeypatch.setattr(executor, "VERSION", "0.1")
-    with pytest.raises(SlurmError, match=r"is 2.8.0 here.*made for 0.1: install that"):
-        executor.mend(SimpleNamespace(array_jobs=set()), SOURCE)
+    with pytest.raises(WorkflowError, match=r"is 2.8.0 here.*made for 0.1: install that"):
+        begins(monkeypatch)
 
 
-def test_arrays_are_refused():
-    with pytest.raises(SlurmError, match="slurm-array-jobs can wait for ever"):
-        executor.mend(SimpleNamespace(array_jobs={"all"}), SOURCE)
+def test_arrays_are_refused(monkeypatch):
+    with pytest.raises(WorkflowError, match="rllc-slurm-array-jobs can wait for ever"):
+        begins(monkeypatch, array_jobs="all")
 
 
 class Job:
@@ -43,13 +89,14 @@ class Watch:
         monkeypatch.chdir(folder)
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
         made = self.executor = object.__new__(Executor)
-        settings = SimpleNamespace(init_seconds_before_status_checks=20, keep_successful_logs=keep_logs)
+        settings = SimpleNamespace(keep_successful_logs=keep_logs)
         made.workflow = SimpleNamespace(executor_settings=settings)
         made.logger = SimpleNamespace(info=self.said.append, warning=self.said.append)
         made.run_uuid, made.next_seconds_between_status_checks = "run", 20
         made.report_job_success = lambda info: self.ended.append((info.external_jobid, "well"))
         made.report_job_error = lambda info, msg, aux_logs: self.ended.append((info.external_jobid, msg))
-        made.begin(StatusSource(commands, ""))
+        made.begin(20)
+        made._source = StatusSource(commands, "")
         self.jobs = {number: self.submitted(number, which) for number, which in (("7", "a"), ("8", "b"))}
 
     def submitted(self, number, *wildcards):

@@ -62,14 +62,14 @@ def test_it_says_how_the_state_of_jobs_is_had(cluster, command, first, facts, sa
 @pytest.mark.parametrize(
     ("command", "first", "facts", "cure"),
     [
-        ("sacct", 40, {}, "wait for ever.*Set slurm-status-command: squeue"),
-        ("sacct", 40, {"storage": "slurmdbd"}, "wait for ever.*Set slurm-status-command: squeue"),
-        (None, 40, {}, "Set slurm-status-command: squeue"),
+        ("sacct", 40, {}, "wait for ever.*Set rllc-slurm-status-command: squeue"),
+        ("sacct", 40, {"storage": "slurmdbd"}, "wait for ever.*Set rllc-slurm-status-command: squeue"),
+        (None, 40, {}, "Set rllc-slurm-status-command: squeue"),
         (
             "squeue",
             120,
             {},
-            "wait for ever.*less than the 360 s needed.*Lower slurm-init-seconds\\S+ in the profile to 100 at most",
+            "wait for ever.*less than the 360 s needed.*Lower rllc-slurm-init-seconds\\S+ in the profile to 100 at most",
         ),
         (
             "squeue",
@@ -77,8 +77,18 @@ def test_it_says_how_the_state_of_jobs_is_had(cluster, command, first, facts, sa
             {"age": 100},
             "less than the 200 s needed[.] Ask the administrators for MinJobAge=300",
         ),
-        ("squeue", 20, {"age": 100, "storage": "slurmdbd", "sacct": True}, "set slurm-status-command: sacct"),
-        ("squeue", 40, {"age": 120, "storage": "slurmdbd", "sacct": True}, "set slurm-status-command: sacct"),
+        (
+            "squeue",
+            20,
+            {"age": 100, "storage": "slurmdbd", "sacct": True},
+            "set rllc-slurm-status-command: sacct",
+        ),
+        (
+            "squeue",
+            40,
+            {"age": 120, "storage": "slurmdbd", "sacct": True},
+            "set rllc-slurm-status-command: sacct",
+        ),
         ("squeue", 20, {"scontrol": False}, "Slurm does not answer"),
     ],
 )

@@ -43,11 +43,10 @@ def run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(submission, "states", states)
     run.made = made = object.__new__(Submission)
-    made.workflow = SimpleNamespace(executor_settings=SimpleNamespace(init_seconds_before_status_checks=20))
     made.logger = SimpleNamespace(info=lambda _: None, warning=lambda _: None)
     made.run_uuid, made.slurm_logdir = "run", tmp_path
     made.run_job, made.run_job_pre = run.ran.append, run.prepared.append
-    made.begin_submissions()
+    made.begin_submissions(20)
     made._later = lambda pause, call, job: run.later.append((pause, call, job))
     return run
 

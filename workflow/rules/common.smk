@@ -33,7 +33,8 @@ from rllc.run.settings_files import SettingsFiles
 from rllc.run.unusable import Unusable
 from rllc.run.writable import unwritable
 from rllc.seeds import derive
-from rllc.slurm import queue
+from rllc.slurm import profile, queue
+from rllc.slurm.signals import heed_signals
 from rllc.study import claims, parameters
 from rllc.study.datasets import (
     TRACES,

@@ -84,17 +84,13 @@ onstart:
     problem = unwritable(file for job in jobs for file in [*job.output, *job.log])
     if problem:
         raise WorkflowError(problem)
-    on_slurm = workflow.executor_plugin.name == "slurm"
+    on_slurm = workflow.executor_plugin.name == profile.EXECUTOR
     plan.keep(config, CODES, root=ROOT)
     SETTINGS.write(job.params.settings for job in jobs if job.output)
     try:
+        profile.refuse_plain(workflow.executor_plugin.name, sys.argv)
         if on_slurm:
             queue.refuse_names([Path.cwd(), *workflow.overwrite_configfiles])
-            asked = workflow.executor_settings
-            source = queue.status_source(
-                asked.status_command, asked.init_seconds_before_status_checks
-            )
-            logger.info(source.sentence)
         of_the_study = {rule for rule, _ in about_to_run()} - set(PARTIAL)
         if of_the_study and "partial" in workflow.dag_settings.targets:
             raise WorkflowError(
@@ -109,11 +105,7 @@ onstart:
             orphans.hand_over(workflow.persistence)
             if not workflow.local_exec:
                 orphans.note(jobs, workflow.persistence)
-        if on_slurm:  # only such a run imports the plugin
-            from rllc.slurm.executor import mend
-            from rllc.slurm.signals import heed_signals
-
-            mend(workflow.scheduler._executor, source)
+        if on_slurm:
             heed_signals()
         else:
             # Jobs here wait for cores. With a limit of submissions per second, the scheduler would look at every
@@ -144,7 +136,7 @@ onsuccess:
 onerror:
     try:
         if orphans.ours():
-            if workflow.executor_plugin.name == "slurm":
+            if workflow.executor_plugin.name == profile.EXECUTOR:
                 for done in queue.cancel(Path.cwd()):
                     logger.info(done)
             orphans.hand_over(workflow.persistence)

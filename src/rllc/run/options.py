@@ -31,13 +31,18 @@ class Options(NamedTuple):
     targets: list[str]
 
 
+def is_snakemake(command: Sequence[str]) -> bool:
+    """Return whether this is Snakemake's command line, not that of a program that uses its API."""
+    program = Path(command[0])
+    return program.name == "snakemake" or program.parts[-2:] == ("snakemake", "__main__.py")
+
+
 def options(command: Sequence[str]) -> Options:
     """Return the targets and the repeated lists of a command line.
 
     command  ``sys.argv``; a program that uses Snakemake's API has neither
     """
-    program = Path(command[0])
-    if program.name != "snakemake" and program.parts[-2:] != ("snakemake", "__main__.py"):
+    if not is_snakemake(command):
         return Options([], [])
     from snakemake.cli import get_argument_parser
 

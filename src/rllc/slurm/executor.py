@@ -7,23 +7,27 @@ The plugin (2.8.0) has three faults:
 
 Settings of the profile cure only the first. A program in `squeue`'s place sees neither outputs nor logs. So
 this module replaces the status check, ``rllc.slurm.submission`` wraps the submission, and the rest is the
-plugin's. ``mend`` refuses other versions of the plugin.
+plugin's. Other versions of the plugin are refused. The profile names this executor `rllc-slurm`
+(``snakemake_executor_plugin_rllc_slurm``).
 """
 
 import asyncio
 import re
+import sys
 import time
 from collections.abc import AsyncGenerator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-import snakemake_executor_plugin_slurm as plugin
+from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
 from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 
 from rllc.run.writable import closed
 from rllc.slurm import failure_reason, output_lock
-from rllc.slurm.queue import ENDED, Job, SlurmError, StatusSource, Unanswered, states
+from rllc.slurm.profile import refuse_unread
+from rllc.slurm.queue import ENDED, Job, SlurmError, StatusSource, Unanswered, states, status_source
 from rllc.slurm.submission import Submission, comment, number
 
 PACKAGE, VERSION = "snakemake-executor-plugin-slurm", "2.8.0"
@@ -41,10 +45,27 @@ HELD = re.compile(
 class Executor(Submission):
     """Executor that waits for Slurm in an outage, and judges forgotten jobs by their outputs and logs."""
 
-    def begin(self, source: StatusSource) -> None:
+    _source: StatusSource
+
+    def __init__(self, workflow: Any, logger: Any):
+        # First: the plugin's executor starts the thread that checks the jobs.
+        self.begin(workflow.executor_settings.init_seconds_before_status_checks)
+        super().__init__(workflow, logger)
+
+    def __post_init__(self, test_mode: bool = False) -> None:
+        """Make sure that the end of jobs will be seen, before any is submitted. Raises WorkflowError."""
+        if len(self.workflow.dag):  # otherwise no job will run, and Slurm need not answer
+            try:
+                refuse_unread(sys.argv)
+                self._source = _checked_source(self.workflow.executor_settings)
+            except SlurmError as error:
+                raise WorkflowError(str(error)) from None
+            self.logger.info(self._source.sentence)
+        super().__post_init__(test_mode)
+
+    def begin(self, interval: int) -> None:
         """Set up the state that the plugin's executor lacks."""
-        self.begin_submissions()
-        self._source = source
+        self.begin_submissions(interval)
         self._outage: float | None = None  # when the outage began
         self._said = 0.0
         self._read_only: set[Path] = set()  # unwritable folders already reported
@@ -184,11 +205,13 @@ class Executor(Submission):
             self._outage = None
 
 
-def mend(executor: plugin.Executor, source: StatusSource) -> None:
-    """Turn the executor of a run that is about to begin into an ``Executor``.
+def _checked_source(settings: Any) -> StatusSource:
+    """Return the commands that will show when jobs end.
 
-    Raises SlurmError if the plugin has another version than ``Executor`` was written for, or makes job
-    arrays.
+    settings  those of the plugin
+
+    Raises SlurmError if no command would show it, if the plugin has another version than ``Executor`` was
+    written for, or if it makes job arrays.
     """
     found = version(PACKAGE)
     if found != VERSION:
@@ -196,13 +219,11 @@ def mend(executor: plugin.Executor, source: StatusSource) -> None:
             f"{PACKAGE} is {found} here, but rllc's watch over Slurm's outages is made for {VERSION}: "
             f"install that (`make env` does), or {PACKAGE}=={VERSION} with pip"
         )
-    if executor.array_jobs:
+    if settings.array_jobs:
         raise SlurmError(
-            "slurm-array-jobs can wait for ever and fail jobs that succeeded: leave it out of the profile"
+            "rllc-slurm-array-jobs can wait for ever and fail jobs that succeeded: leave it out of profiles"
         )
-    executor.__class__ = Executor
-    assert isinstance(executor, Executor)
-    executor.begin(source)
+    return status_source(settings.status_command, settings.init_seconds_before_status_checks)
 
 
 def _made(info: SubmittedJobInfo) -> bool:

@@ -93,8 +93,8 @@ def states(command: str, run: str, since: datetime) -> dict[str, Job]:
 def status_source(command: str | None, first_check: int) -> StatusSource:
     """Return the commands that will show when jobs end.
 
-    command      the plugin's `slurm-status-command`
-    first_check  its `slurm-init-seconds-before-status-checks`
+    command      the setting `rllc-slurm-status-command`
+    first_check  the setting `rllc-slurm-init-seconds-before-status-checks`
 
     Raises SlurmError if no command would show it: the run would wait for ever.
     """
@@ -120,10 +120,10 @@ def status_source(command: str | None, first_check: int) -> StatusSource:
         if accounting:
             raise SlurmError(
                 f"squeue forgets ended jobs after {age} s here, sooner than it may be asked again: "
-                "set slurm-status-command: sacct in the profile"
+                "set rllc-slurm-status-command: sacct in the profile"
             )
         soon = min(age // 3, age - LONGEST_WAIT)
-        lower = f"Lower slurm-init-seconds-before-status-checks in the profile to {soon} at most, or ask"
+        lower = f"Lower rllc-slurm-init-seconds-before-status-checks in the profile to {soon} at most, or ask"
         raise SlurmError(
             f"the end of jobs could be missed, and the run would wait for ever: {why}, and squeue forgets "
             f"ended jobs after {age} s (MinJobAge), less than the {needed} s needed. "
@@ -133,7 +133,7 @@ def status_source(command: str | None, first_check: int) -> StatusSource:
         return StatusSource(both[::-1], "Slurm: state of jobs by sacct.")
     raise SlurmError(
         f"the end of jobs could not be seen, and the run would wait for ever: {why}. "
-        "Set slurm-status-command: squeue in the profile (profiles/slurm has it)"
+        "Set rllc-slurm-status-command: squeue in the profile (profiles/slurm has it)"
     )
 
 

@@ -35,10 +35,13 @@ class Submission(plugin.Executor):
     workflow: Any
     logger: logging.Logger
 
-    def begin_submissions(self) -> None:
-        """Set up the state that the plugin's executor lacks."""
+    def begin_submissions(self, interval: int) -> None:
+        """Set up the state that the plugin's executor lacks.
+
+        interval  seconds before the first status check, between checks in an outage, and before a retry
+        """
         self._since = datetime.now()
-        self._interval: int = self.workflow.executor_settings.init_seconds_before_status_checks
+        self._interval = interval
         self._submitted: set[str] = set()  # numbers
         self._refused: dict[JobExecutorInterface, float] = {}  # -> the time of sbatch's first refusal
         self._pauses: dict[JobExecutorInterface, float] = {}  # -> seconds before it is submitted again
