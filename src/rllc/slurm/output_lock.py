@@ -25,7 +25,7 @@ from pathlib import Path
 from rllc.run.atomic_write import atomic_write
 from rllc.slurm.queue import ENDED, Unanswered, answer
 
-FOLDER = Path(".snakemake/rllc/claims")
+FOLDER = Path(".snakemake/rllc/output_locks")
 CURRENT = "current"
 
 

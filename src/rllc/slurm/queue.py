@@ -13,7 +13,7 @@ from typing import NamedTuple
 LONGEST_WAIT = 180  # largest number of seconds between two status queries of the Slurm plugin
 UNKNOWN = "unknown"
 UNSAFE = re.compile("""['"$`\\\\\n]""")
-TRACES = (".snakemake/slurm_logs", ".snakemake/rllc/claims")  # logs of the jobs submitted from a folder
+TRACES = (".snakemake/slurm_logs", ".snakemake/rllc/output_locks")  # logs of the jobs submitted from a folder
 ENDED = {
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
     "REVOKED", "TIMEOUT",
