@@ -79,7 +79,7 @@ def test_the_cause_is_what_the_plugin_quotes_or_else_the_whole_message(run):
 
 def test_a_job_is_submitted_again_unless_slurm_has_it(run):
     mine = comment(run.job)
-    assert mine == "rule_heads_wildcards_a_b"
+    assert mine == "rule_attention_scores_wildcards_a_b"
     run.told = Unanswered("away")
     run.made._submit_again(run.job)
     assert run.later == [(20, run.made._submit_again, run.job)] and not run.ran
