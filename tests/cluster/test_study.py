@@ -161,6 +161,6 @@ def test_a_figure_of_an_added_seed_submits_what_it_needs_and_no_more(study, clus
     study.snakemake("results/ci/figures/rllc_fig7_kcomposition.png", overlays=(overlay,))
     jobs = sorted(job["comment"] for number, job in cluster.jobs().items() if number not in before)
     assert jobs == [
-        "rule_heads_wildcards_language_heads_1_0",
+        "rule_attention_scores_wildcards_language_attention_scores_1_0",
         "rule_train_wildcards_language_1_0",
     ]

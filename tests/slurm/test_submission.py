@@ -83,7 +83,7 @@ def test_a_job_is_submitted_again_unless_slurm_has_it(run):
     run.told = Unanswered("away")
     run.made._submit_again(run.job)
     assert run.later == [(20, run.made._submit_again, run.job)] and not run.ran
-    run.told = [Job("5", "RUNNING", "rule_heads_wildcards_a_c"), Job("6", "RUNNING", mine)]
+    run.told = [Job("5", "RUNNING", "rule_attention_scores_wildcards_a_c"), Job("6", "RUNNING", mine)]
     run.made._submitted.add("6")  # an earlier attempt of the same job
     run.made._submit_again(run.job)
     assert run.ran == [run.job] and not run.reported
@@ -92,7 +92,7 @@ def test_a_job_is_submitted_again_unless_slurm_has_it(run):
     run.made._submit_again(run.job)
     (info,) = run.reported
     assert (info.job, info.external_jobid) == (run.job, "7") and run.ran == [run.job]
-    assert info.aux["slurm_logfile"] == run.made.slurm_logdir / "rule_heads/a_b/7.log"
+    assert info.aux["slurm_logfile"] == run.made.slurm_logdir / "rule_attention_scores/a_b/7.log"
     assert run.made._submitted == {"6", "7"} and not run.made._refused
     run.told = OSError("no such folder")
     run.made._submit_again(run.job)

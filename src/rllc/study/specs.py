@@ -18,11 +18,7 @@ from rllc.study.tasks import Distribution, Tokenizer
 
 S_co = TypeVar("S_co", bound=ConfigModel, covariant=True)
 CONTEXTS = 1000  # assumed number of contexts if neither the section nor the tokenizer gives one
-EXTENT = {
-    "checkpoints",
-    "seeds",
-    "distributions",
-}  # keys that select where to measure; the kernel does not get them
+EXTENT = {"checkpoints", "seeds", "distributions"}  # keys that say where to measure; kernels do not get them
 
 BASE_MB, MB_PER_LOGITS_MB = 900, 8  # memory of a job, and per MB of logits: measured, benchmarks/README.md
 

@@ -14,6 +14,7 @@ from planted import induction_model
 from rllc.analysis.tokens import explained, largest_pattern, token_classes
 from rllc.figures.excerpt import Example, examples, level, shown
 from rllc.figures.heads import tokens as figures
+from rllc.figures.heads.tokens_table import rllc_table1_head_classification
 from rllc.figures.page import INK, SCHEMES
 from rllc.figures.tokens_page import ORANGES, TARGET, tokens_in_context
 from rllc.measures.most_affected import Contexts, most_affected
@@ -140,7 +141,7 @@ def test_a_heads_patterns_are_named_from_the_largest_share_on(datasets):
     for pattern, value in {"ngram": 0.2, "dyck": 0.3, "induction": 0.05, "skip_ngram": 0.049}.items():
         share.loc[{"head": "1:0", "pattern": pattern}] = value
     share.loc[{"head": "1:0", "pattern": "unexplained"}] = 0.4
-    drawing = figures.rllc_table1_head_classification(datasets | {"tokens": tokens})
+    drawing = rllc_table1_head_classification(datasets | {"tokens": tokens})
     said = [text.get_text() for text in drawing.figure.axes[0].texts]
     assert "Dyck 30%, n-gram 20%, induction 5%" in said
 
@@ -154,7 +155,7 @@ def test_the_table_marks_the_pattern_that_the_paper_has_not(datasets):
         tokens["share"].loc[{**at, "pattern": pattern}] = value
         first = {**at, "pattern": pattern, "order": tokens["order"].values[0]}
         tokens["common"].loc[first], tokens["common_count"].loc[first] = form, round(100 * value)
-    drawing = figures.rllc_table1_head_classification(datasets | {"tokens": tokens})
+    drawing = rllc_table1_head_classification(datasets | {"tokens": tokens})
     said = [text.get_text() for text in drawing.figure.axes[0].texts]
     assert "recurrent pair (ours) 60%, n-gram 20%" in said
     (forms,) = (each for each in said if "(60" in each)
@@ -190,7 +191,7 @@ def test_a_head_that_is_not_there_is_named(datasets):
 
 
 def test_the_table_has_a_row_per_head(datasets, misplaced):
-    drawing = figures.rllc_table1_head_classification(datasets)
+    drawing = rllc_table1_head_classification(datasets)
     assert drawing.data["token_class"].isel(seed=0, step=0).values.tolist() == [
         "previous-token", "multigram", "induction", "multigram",
     ]  # fmt: skip
@@ -199,9 +200,7 @@ def test_the_table_has_a_row_per_head(datasets, misplaced):
     }  # fmt: skip
     assert misplaced(drawing) == []
     share = xr.full_like(datasets["tokens"]["share"], 0.25)  # more words than fit on a line
-    full = figures.rllc_table1_head_classification(
-        {**datasets, "tokens": datasets["tokens"].assign(share=share)}
-    )
+    full = rllc_table1_head_classification({**datasets, "tokens": datasets["tokens"].assign(share=share)})
     full.figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in full.figure.axes[0].texts if text.get_text()]
     assert not [1 for a, b in combinations(boxes, 2) if a.overlaps(b)]
@@ -300,7 +299,7 @@ def test_a_seed_that_is_not_finished_is_blank(datasets, heads):
     drawing = figures.rllc_fig9_tokens_classification(both)
     assert "Seed 1: no head has a token in context at step 20." in drawing.conditions
     assert "2 of 4 heads (all seeds) have no token in context at step 20." in drawing.conditions
-    assert figures.rllc_table1_head_classification(both).data.sizes["seed"] == 2
+    assert rllc_table1_head_classification(both).data.sizes["seed"] == 2
 
 
 def test_a_last_step_that_no_seed_has_finished_does_not_count_as_without_tokens(datasets):

@@ -129,11 +129,11 @@ MEASURE = MeasureSpec(
     per_distribution=False,
     stream="tokens",
     figures={
-        name: FigureSpec(f"rllc.figures.heads.tokens:{name}", ("tokens",), ("attention_scores",), "tokens")
-        for name in (
-            "rllc_fig4_tokens_in_context",
-            "rllc_fig9_tokens_classification",
-            "rllc_table1_head_classification",
+        name: FigureSpec(f"rllc.figures.heads.{module}:{name}", ("tokens",), ("attention_scores",), "tokens")
+        for module, name in (
+            ("tokens", "rllc_fig4_tokens_in_context"),
+            ("tokens", "rllc_fig9_tokens_classification"),
+            ("tokens_table", "rllc_table1_head_classification"),
         )
     },
 )
