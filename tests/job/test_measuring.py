@@ -168,7 +168,7 @@ def test_what_comes_after_another_measure_reads_its_part_and_is_measured_again_w
     reading, tmp_path
 ):
     job, _ = reading
-    part, seen = tmp_path / "parts/heads/seed0.from0.nc", []
+    part, seen = tmp_path / "parts/attention_scores/seed0.from0.nc", []
 
     def measure(weights, _, step):
         seen.append(step)

@@ -31,7 +31,7 @@ def test_a_job_that_was_told_nothing_has_no_plan(project, monkeypatch):
 @pytest.mark.parametrize(
     ("file", "old", "new", "changes"),
     [
-        ("workflow/rules/measures.smk", "for row in MEASURES:", "for row in MEASURES[1:]:", True),
+        ("workflow/rules/measures.smk", "for spec in MEASURES:", "for spec in MEASURES[1:]:", True),
         ("src/rllc/study/parameters.py", "def model", "MORE = 1\n\n\ndef model", True),
         ("src/rllc/measures/positions/spec.py", "class Positions", "MORE = 1\n\n\nclass Positions", True),
         ("src/rllc/measures/sample_full/spec.py", "MEASURE =", "MORE = 1\nMEASURE =", True),
@@ -43,7 +43,7 @@ def test_a_job_that_was_told_nothing_has_no_plan(project, monkeypatch):
         ("src/rllc/study/layout.py", "@dataclass", "MORE = 1\n\n\n@dataclass", True),
         ("src/rllc/run/command.py", "def command", "MORE = 1\n\n\ndef command", True),
         ("src/rllc/study/texts.py", "def files", "MORE = 1\n\n\ndef files", True),
-        ("workflow/rules/measures.smk", "for row in", "# a comment\n\nfor row in", False),
+        ("workflow/rules/measures.smk", "for spec in", "# a comment\n\nfor spec in", False),
         ("src/rllc/estimator/samplers/sgld.py", "import ", "import math\nimport ", False),
     ],
 )

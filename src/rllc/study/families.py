@@ -244,7 +244,7 @@ def family_of(model: ModelSection) -> Family:
 def missing_capabilities(model: ModelSection, requires: Iterable[str]) -> list[str]:
     """Return a sentence for each required capability that the model's family lacks."""
     family = family_of(model)
-    bare = model.n_layers == 0
+    bare = getattr(model, "n_layers", None) == 0
     here = family.capabilities - (family.of_layers if bare else frozenset())
     name = "a model without layers" if bare else f"a model of the family {model.family}"
     return [f"{name} {CAPABILITIES[capability]}" for capability in requires if capability not in here]
