@@ -50,14 +50,14 @@ MODEL_SECTIONS = '''
 class Perceptron(ConfigModel):
     """A perceptron of one hidden layer."""
 
-    family: Literal["perceptron"] = field("perceptrons on vectors")
-    hidden: Count = field("width of the hidden layer")
+    family: Literal["perceptron"] = config_field("perceptrons on vectors")
+    hidden: Count = config_field("width of the hidden layer")
 
 
 class PerceptronInitial(ConfigModel):
     """The law of its initial weights."""
 
-    scale: Positive = field("standard deviation of every weight")
+    scale: Positive = config_field("standard deviation of every weight")
 
 
 FAMILIES: dict[str, Family] = {
@@ -88,17 +88,17 @@ TASK_SECTIONS = '''
 class NoisySums(ConfigModel):
     """Noisy sums of vectors."""
 
-    source: Literal["noisy_sums"] = field("generated vectors; needs a tokenizer of `width`")
-    noise: float = field("standard deviation of the noise", ge=0)
-    label: str = field("name in figures")
+    source: Literal["noisy_sums"] = config_field("generated vectors; needs a tokenizer of `width`")
+    noise: float = config_field("standard deviation of the noise", ge=0)
+    label: str = config_field("name in figures")
 
 
 class Vectors(ConfigModel):
     """Vectors, one in a block."""
 
-    width: Count = field("numbers in a vector")
-    train_blocks: Count | None = field("vectors that are trained on; null: others in every step")
-    held_out_blocks: Count = field("other vectors")
+    width: Count = config_field("numbers in a vector")
+    train_blocks: Count | None = config_field("vectors that are trained on; null: others in every step")
+    held_out_blocks: Count = config_field("other vectors")
 
     @property
     def context(self) -> int:
