@@ -274,9 +274,9 @@ def eigenvalues(variable: str, method: str, *, error: bool = False) -> Callable:
     return compute
 
 
-def ablated(figure: Figure, match: re.Match) -> xr.DataArray:
-    values = figure.on("ablation")["ablation"].sel({"step": step(match), "method": match["method"]})
-    return named(figure, match, values)
+def ablated(figure: Figure, match: re.Match) -> tuple:
+    data = figure.on("ablation").sel({"step": step(match), "method": match["method"]})
+    return named(figure, match, data["ablation"]), data["ablation_se"].sel(head=match["head"])
 
 
 def composition(figure: Figure, match: re.Match) -> xr.DataArray:
@@ -367,6 +367,7 @@ def multigram_correlation(figure: Figure, match: re.Match) -> float:
     if group.get("step"):
         tokens = figure["tokens"]["multigrams"].sel(step=step(match))
         chosen &= tokens["layer"].isin([int(n) for n in re.findall(r"\d+", match["scope"])] or [0, 1])
+        assert group.get("heads") is None or chosen.sum() == int(group["heads"])
     else:
         assert chosen.sum() == int(match["heads"])
     heads = tokens["head"].values[chosen.values]
@@ -398,6 +399,12 @@ def agreement(figure: Figure, match: re.Match) -> float:
     labels = labels.transpose("n_clusters", "algorithm", "head").values
     each = [adjusted_rand(a, b) for of_number in labels for a, b in combinations(of_number, 2)]
     return np.nanmedian(each)
+
+
+def clusters_of_layer(figure: Figure, match: re.Match) -> int:
+    """Return the number of clusters of all heads that have a head of the layer."""
+    labels = figure["clusters"]["cluster"].sel(algorithm="euclidean_kmeans", n_clusters=int(match["k"]))
+    return len(np.unique(in_layer(labels, match["layer"]).values))
 
 
 def silhouette(figure: Figure, match: re.Match) -> xr.DataArray:
@@ -633,13 +640,17 @@ ROWS = [
         explained_by_chance,
     ),
     Row(CLASS.format(r"multigram|multigram \(.+\)|previous-token|.*induction"), heads_of_class),
-    Row(rf"{CORRELATION} at {STEP}, (?P<scope>both layers|layer \d+)", multigram_correlation),
+    Row(
+        rf"{CORRELATION} at {STEP}, (?P<scope>both layers|layer \d+)(?:, (?P<heads>\d+) heads)?",
+        multigram_correlation,
+    ),
     Row(rf"{CORRELATION}, (?P<heads>\d+) multigram heads", multigram_correlation),
     Row(
         r"agreement of two algorithms on (?:all heads|layer (?P<layer>\d+)), "
         r"median adjusted Rand index over pairs and k",
         agreement,
     ),
+    Row(r"clusters with heads of layer (?P<layer>\d+), of k = (?P<k>\d+)", clusters_of_layer),
     Row(r"highest silhouette of an algorithm, k = (?P<k>\d+)", silhouette),
     Row(r"largest token accuracy, never (?P<never>[\d.]+)", largest_accuracy),
     Row(rf"rank sum of circuits at {STEP}", rank_sum),
