@@ -2,7 +2,7 @@
 
 python benchmarks/coverage_of_measures.py [--replicates 400] [--seed 0]      (about 2 CPU minutes)
 
-A replicate measures a trained model on contexts of its own, or on random sequences of its own. The truth is
+Each replicate measures a trained model on new contexts or new random sequences. The truth is
 what many contexts or sequences give. An interval is the value +- Student's quantile times ``<name>_se``.
 """
 

@@ -66,7 +66,7 @@ class Run:
 
     @property
     def by_type(self) -> bool:
-        """Whether what was read depends on which heads of a layer have which types."""
+        """Return whether the value depends on which heads of a layer have which types."""
         return self.readings.by_type
 
     @property
@@ -262,7 +262,7 @@ class Run:
 def measured_types(datasets: Datasets, seed: int) -> xr.DataArray:
     """Return the types (head) of one seed. Raises Absent."""
     if "attention_scores" not in datasets or "head_type" not in datasets["attention_scores"]:
-        raise Absent("the experiment has no heads.head_type, by which heads are chosen")
+        raise Absent("the experiment has no attention_scores.head_type, by which heads are chosen")
     if seed not in datasets["attention_scores"]["seed"].values:
-        raise NotJudged("heads is not measured in it")
+        raise NotJudged("attention_scores is not measured in it")
     return datasets["attention_scores"]["head_type"].sel(seed=seed).reset_coords(drop=True)

@@ -10,6 +10,7 @@ from rllc.study.families import Load, ModelSection, family_of
 from rllc.study.tasks import Tokenizer
 
 START = 2.0  # CPU seconds of the start of a job that imports torch
+MEGABYTES, PER_LOGITS = 900, 8  # memory of a job that evaluates a model, and per megabyte of its logits
 HEAD = 0.17  # cost of one more head, as a share of a full forward and backward pass
 
 
@@ -37,6 +38,11 @@ def forward(
     predictions = length or tokens.predictions
     load = Load(batch_size, length or tokens.context, predictions, scored or predictions)
     return family_of(model).forward(model, tokens, load)
+
+
+def evaluating(logits: float) -> float:
+    """Return the megabytes of a job that evaluates minibatches whose logits take ``logits`` megabytes."""
+    return MEGABYTES + PER_LOGITS * logits
 
 
 def logits(model: ModelSection, tokens: Tokenizer, batch_size: int, scored: int | None) -> float:

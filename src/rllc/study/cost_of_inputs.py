@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from rllc.study import texts
-from rllc.study.cost import START, Cost, forward, logits
+from rllc.study.cost import START, Cost, evaluating, forward, logits
 from rllc.study.distributions import Files, Hub, Installed, Mixture, Predictions, TextTokens
 from rllc.study.families import family_of
 from rllc.study.steps import chunks
@@ -26,7 +26,7 @@ def training(study: Study, experiment: Experiment, start: int) -> Cost:
     seconds = steps * 3 * forward(model, tokens, section.batch_size, None)
     return Cost(
         START + seconds,
-        900 + 8 * logits(model, tokens, section.batch_size, None),
+        evaluating(logits(model, tokens, section.batch_size, None)),
         (len(table[start]) + 3) * family_of(model).weights(model, tokens) * 4.0,
     )
 

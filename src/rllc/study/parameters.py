@@ -139,7 +139,7 @@ def gather(
 ) -> Gather:
     """Return the settings of the job that gathers a dataset.
 
-    spec    spec of the measure; None for traces, which several measures make
+    spec   spec of the measure; None for traces, which several measures make
     whole  labels of the whole dataset if parts may be missing; empty: no part is missing
     """
     finish = spec.added(experiment) if spec else None

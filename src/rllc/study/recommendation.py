@@ -35,6 +35,6 @@ class Rule(ConfigModel):
         "likelihood: 1 - (on - drift term)/off at least this", default=THRESHOLDS["min_shrinkage"]
     )
     max_drift_term: Positive = config_field(
-        "small_drift: the drift term of a centre that is no minimum at most this share of the estimate",
+        "small_drift: at a centre that is not a minimum, drift term over estimate is at most this",
         default=THRESHOLDS["max_drift_term"],
     )

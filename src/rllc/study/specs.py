@@ -20,8 +20,6 @@ S_co = TypeVar("S_co", bound=ConfigModel, covariant=True)
 CONTEXTS = 1000  # assumed number of contexts if neither the section nor the tokenizer gives one
 EXTENT = {"checkpoints", "seeds", "distributions"}  # keys that say where to measure; kernels do not get them
 
-BASE_MB, MB_PER_LOGITS_MB = 900, 8  # memory of a job, and per MB of logits: measured, benchmarks/README.md
-
 
 class Variable(NamedTuple):
     """A variable of a dataset: its long name, its unit, and its dims beside seed, step and distribution.
@@ -149,7 +147,7 @@ def two_passes(work: Work[Any]) -> Cost:
     length = getattr(section, "length", None)
     seconds = 2 * len(work.steps) * work.forward(contexts, None, length=length)
     at_once = min(getattr(section, "batch_size", None) or contexts, contexts)
-    return Cost(cost.START + seconds, BASE_MB + MB_PER_LOGITS_MB * work.logits(at_once, length))
+    return Cost(cost.START + seconds, cost.evaluating(work.logits(at_once, length)))
 
 
 def _section_as_keywords(work: Work[ConfigModel]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from pydantic import model_validator
 
 from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.contexts import in_whole_batches
-from rllc.study.cost import START, Cost
+from rllc.study.cost import START, Cost, evaluating
 from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
 from rllc.study.values import Distinct, Name
 from rllc.units import NATS
@@ -29,7 +29,7 @@ def _cost(work: Work[Ablation]) -> Cost:
     section = work.section
     one = work.forward(section.contexts, None)
     seconds = len(work.steps) * (3 * work.heads + 2) * one
-    return Cost(START + seconds, 900 + 8 * work.logits(section.batch_size, None))
+    return Cost(START + seconds, evaluating(work.logits(section.batch_size, None)))
 
 
 MEASURE = MeasureSpec(

@@ -5,7 +5,7 @@ from typing import Any
 
 from rllc.study.checks.names import refer
 from rllc.study.config_model import ConfigModel, config_field
-from rllc.study.cost import START, Cost
+from rllc.study.cost import START, Cost, evaluating
 from rllc.study.roles import thresholds, typed
 from rllc.study.setup import Setup
 from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
@@ -57,7 +57,7 @@ def _cost(work: Work[PathPatching]) -> Cost:
     section = work.section
     one = work.forward(2 * section.examples, None)
     seconds = len(work.steps) * (1.6 + 0.1 * work.heads) * one
-    return Cost(2 * START + seconds, 900 + 8 * work.logits(section.batch_size, None))
+    return Cost(2 * START + seconds, evaluating(work.logits(section.batch_size, None)))
 
 
 def _checks(place: str, work: Work[PathPatching]) -> Iterator[str]:

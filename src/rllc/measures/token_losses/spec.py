@@ -1,7 +1,7 @@
 """Loss and logit of every next token, of which highlights are made: config and spec."""
 
 from rllc.study.config_model import ConfigModel, config_field
-from rllc.study.cost import START, Cost
+from rllc.study.cost import START, Cost, evaluating
 from rllc.study.sampling import BASE_SETTING
 from rllc.study.setup import Setup
 from rllc.study.specs import MeasureSpec, Variable, Work
@@ -29,7 +29,7 @@ def _cost(work: Work[Highlights]) -> Cost:
     section = work.section
     tokens = section.contexts * work.tokens.predictions
     seconds = len(work.steps) * work.forward(section.contexts, None) + KINDS * tokens
-    megabytes = 900 + 8 * work.logits(section.batch_size, None)
+    megabytes = evaluating(work.logits(section.batch_size, None))
     return Cost(START + seconds, megabytes, 8.0 * len(work.steps) * tokens + 50.0 * tokens)
 
 

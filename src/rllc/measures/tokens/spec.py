@@ -5,7 +5,7 @@ from typing import Any
 
 from rllc.study.checks.names import refer
 from rllc.study.config_model import ConfigModel, config_field
-from rllc.study.cost import START, Cost
+from rllc.study.cost import START, Cost, evaluating
 from rllc.study.setup import Setup
 from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
 from rllc.study.values import RLLC, Count, Distinct, Name, Step
@@ -46,7 +46,7 @@ def _cost(work: Work[Tokens]) -> Cost:
     length = work.tokens.context
     kept = 4e-6 * length * (2 * of * section.top + section.searched)
     attended = 4e-6 * section.batch_size * of * length**2
-    megabytes = 900 + 8 * work.logits(section.batch_size, None) + 2 * (kept + attended)
+    megabytes = evaluating(work.logits(section.batch_size, None)) + 2 * (kept + attended)
     examples = of * section.shown * 6 * length * 8
     return Cost(START + seconds, megabytes, len(work.steps) * (examples + of * section.top * 30.0) + 2e5)
 
