@@ -222,7 +222,7 @@ def test_measures_of_some_distributions_only(datasets):
     given = datasets | {"rllc": rllc, "hessian": datasets["hessian"].where(code)}
     drawing = figure("control_prior_only")(given)
     assert "nan" not in drawing.caption and values(drawing, "curvature prediction") == []
-    assert drawing.data["rllc_prior_only"].sel(setting="main setting").isnull().all()
+    assert drawing.data["rllc_prior_only"].sel(setting="base setting").isnull().all()
     assert values(figure("rllc_fig2_wrllc_by_head")(given), "prior-only control") == []
     assert figure("rllc_fig14_hessian_trace")(given).data["distribution"].values.tolist() == ["code"]
 

@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CI = "results/ci"
 STEP = r"step (?P<step>[\d,]+)"
 HEAD = r"head (?P<head>\d+:\d+) \((?P<type>.+?)\)"
-SETTING = r"(?P<setting>main setting|likelihood|scaled)"
+SETTING = r"(?P<setting>base setting|likelihood|scaled)"
 PAPER = ["induction", "dyck", "skip_ngram", "ngram"]  # the patterns of arXiv 2410.02984
 NAMES = dict(zip(["induction", "Dyck (brackets)", "skip n-gram", "n-gram"], PAPER, strict=True))
 CLASSES = [name.removesuffix(" (brackets)") for name in [*NAMES][1:]]  # of multigram heads
@@ -154,7 +154,7 @@ def highest_rllc(figure: Figure, match: re.Match) -> tuple:
 
 
 def at_setting(figure: Figure, match: re.Match) -> xr.Dataset:
-    plain = match["setting"] == "main setting"
+    plain = match["setting"] == "base setting"
     return figure.on("rllc" if plain else f"rllc.{match['setting']}")
 
 

@@ -31,6 +31,7 @@ BOUNDS = {
     "min_length": "entries: at least",
     "max_length": "at most",
 }
+LOWER = ("ge", "gt", "min_length")
 IMPORTS = "where training is done here"
 BEFORE_DISTRIBUTION = ("component", "head", "later_head")  # listed before it; all other dims after it
 
@@ -146,15 +147,18 @@ def _row(name: str, field: FieldInfo) -> str:
     required = field.is_required()
     default = "required" if required else f"`{field.default!r}`" if field.default is not None else "`null`"
     meaning = (field.description or "").replace("|", "\\|")
-    bounds = ", ".join(
-        f"{words} {getattr(bound, kind):g}"
-        for bound in field.metadata
-        for kind, words in BOUNDS.items()
-        if isinstance(getattr(bound, kind, None), int | float)
-    )
+    bounds = ", ".join(_bounds(field))
     return (
         f"| `{name}` | {_type(field.annotation)} | {default} | {meaning}{f' ({bounds})' if bounds else ''} |"
     )
+
+
+def _bounds(field: FieldInfo) -> Iterator[str]:
+    """Yield the bounds of a number or of its count of entries, of several of one kind the tightest."""
+    for kind, words in BOUNDS.items():
+        values = [value for bound in field.metadata if (value := getattr(bound, kind, None)) is not None]
+        if values:
+            yield f"{words} {max(values) if kind in LOWER else min(values):g}"
 
 
 def _type(annotation: Any) -> str:

@@ -32,9 +32,9 @@ class Rule(ConfigModel):
         default=THRESHOLDS["max_widening"],
     )
     min_shrinkage: Share = config_field(
-        "likelihood: 1 - (on - drift term)/off at least this", default=THRESHOLDS["min_shrinkage"]
+        "likelihood: 1 - drift-free / prior-only at least this", default=THRESHOLDS["min_shrinkage"]
     )
     max_drift_term: Positive = config_field(
-        "small_drift: at a centre that is not a minimum, drift term over estimate is at most this",
+        "small_drift: |estimate - drift-free| / |estimate| at most this",
         default=THRESHOLDS["max_drift_term"],
     )

@@ -16,7 +16,9 @@ class HeadTypes(ConfigModel):
 
     previous_token: Share = config_field("mean attention to the previous token")
     current_token: Share = config_field("mean attention to the current token")
-    prefix_matching: Share = config_field("induction heads: attention to the token after the first [A]")
+    prefix_matching: Share = config_field(
+        "induction heads: mean attention to the token after an earlier occurrence of the current one"
+    )
 
 
 def thresholds(work: Work[ConfigModel]) -> dict[str, Any]:

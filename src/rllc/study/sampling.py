@@ -40,7 +40,9 @@ class Sampling(ConfigModel):
     step_size: Positive = config_field("SGLD step size epsilon", source=f"{RLLC}, App. F.2: 1e-3")
     n_beta: Positive = config_field("inverse temperature times sample size", source=f"{RLLC}, App. F.2: 30")
     localization: float = config_field(
-        "strength gamma of the pull to the checkpoint", ge=0, source=f"{RLLC}, App. F.2: 200"
+        "precision gamma of the Gaussian prior centred at the checkpoint",
+        ge=0,
+        source=f"{RLLC}, App. F.2: 200",
     )
     chains: int = config_field("independent chains", ge=2)
     reference_norm: Positive | None = config_field(

@@ -18,7 +18,7 @@ def test_a_ring_at_the_last_step_of_a_narrow_panel_is_whole(datasets, misplaced)
 
 def test_control_findings_are_the_measured_ratios_of_each_setting(datasets, drawn):
     drawing = drawn("control_prior_only")
-    for setting, source in (("main setting", "rllc"), ("likelihood", "rllc.likelihood")):
+    for setting, source in (("base setting", "rllc"), ("likelihood", "rllc.likelihood")):
         one = datasets[source].sel(seed=0, distribution="mixture")
         middle = np.nanmedian(1 - one["rllc"] / one["rllc_prior_only"])
         assert values(drawing, "reduction of rLLC", setting) == pytest.approx([100 * middle])
@@ -35,7 +35,7 @@ def test_control_findings_are_the_measured_ratios_of_each_setting(datasets, draw
         )
         ratio = np.nanmedian((prediction / one["rllc"]).values)
         assert values(drawing, "curvature prediction", setting) == pytest.approx(
-            [ratio] if setting == "main setting" else []
+            [ratio] if setting == "base setting" else []
         )
 
 
@@ -50,7 +50,7 @@ def test_how_heads_change_is_said_beside_a_setting_that_goes_with_the_norm_of_we
     middle = ends["main"].sizes["step"] // 2
     at = [int(ends["main"]["step"][n]) for n in (-1, middle)]
     drawing = figure("control_prior_only")(datasets | {"rllc.likelihood": given})
-    for name, one in (("main setting", ends["main"]), ("likelihood", ends["scaled"])):
+    for name, one in (("base setting", ends["main"]), ("likelihood", ends["scaled"])):
         own = one.sel(head=one["layer"].values == 0)
         expected = float((own[-1] / own[middle]).median())
         label = f"at step {at[0]:,} over step {at[1]:,}, median of layer 0, {name}"

@@ -266,7 +266,7 @@ def test_every_cell_of_the_maps_has_its_number_in_brackets_where_it_fails(drawn)
 
 
 def test_map_gives_the_shrinkage_drawn_in_the_cells_of_settings_in_use(datasets, drawn, numbers):
-    """Of the heads: the main setting, and the likelihood; of the whole model the main one."""
+    """Of the heads: the base setting, and the likelihood; of the whole model the main one."""
     drawing = drawn("regime_map")
     for kind, called, setting in (
         ("heads", "heads", "sampling"),

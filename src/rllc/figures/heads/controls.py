@@ -35,15 +35,15 @@ CONTROLS = [name for name in LOOKS if name != "rllc"]
 
 @style.styled
 def control_prior_only(
-    datasets: Datasets, *, distribution: Name = None, seed: Seed = None, main_setting: str = "main setting"
+    datasets: Datasets, *, distribution: Name = None, seed: Seed = None, base_setting: str = "base setting"
 ) -> Drawing:
     """Estimate, its controls and curvature prediction: a panel per head, a row per sampler setting.
 
     datasets      ``rllc`` and any ``rllc.<setting>``; ``hessian`` for the prediction, ``attention_scores``
-    main_setting  name of the setting of rllc.nc
+    base_setting  name of the setting of rllc.nc
     """
     names = [name for name in datasets if name.split(".")[0] == "rllc"] or ["rllc"]
-    settings = {name.partition(".")[2] or main_setting: inputs.need(datasets, name, "rllc") for name in names}
+    settings = {name.partition(".")[2] or base_setting: inputs.need(datasets, name, "rllc") for name in names}
     drawn = {name: _measures(rllc, datasets, distribution, seed) for name, rllc in settings.items()}
     first = next(iter(drawn.values()))
     kinds = inputs.types_of(datasets, first["head"], first["seed"].expand_dims("seed"))

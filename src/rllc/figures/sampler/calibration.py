@@ -68,7 +68,7 @@ def regime_map(
     distributions: Names = None,
     seed: int | None = None,
     step: int | None = None,
-    main_setting: str = "sampling",
+    base_setting: str = "sampling",
     title: str = "",
 ) -> Drawing:
     """Class of the estimate (curvature, posterior mean, drift) at each n_beta and localization, with reasons.
@@ -79,11 +79,11 @@ def regime_map(
 
     distributions  default all that were swept
     seed, step     default the first seed, the last step
-    main_setting   name of the setting of rllc.nc
+    base_setting   name of the setting of rllc.nc
     """
     calibration = need(datasets, "calibration", "llc", "llc_drift_free")
     chosen = need(datasets, "recommendation", "recommended_n_beta", "setting_n_beta")
-    called = [main_setting if name == "sampling" else name for name in chosen["setting"].values.tolist()]
+    called = [base_setting if name == "sampling" else name for name in chosen["setting"].values.tolist()]
     chosen, labels = chosen.assign_coords(setting=called), distribution_labels(calibration)
     limits = json.loads(chosen.attrs.get("rule", "{}"))  # settings of the recommendation
     swept = sweeps(calibration, distributions, seed, step)

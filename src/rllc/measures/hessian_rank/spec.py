@@ -38,11 +38,12 @@ class HessianRank(ConfigModel):
         source=f"{RLLC}, App. D.3: 500",
     )  # fmt: skip
     adaptive_bound: float = config_field(
-        "the adaptive range is plus and minus this times the largest |eigenvalue|; the paper's value is lost",
+        "the adaptive range is +- this times the largest |eigenvalue|; the paper's value is not known",
         gt=1, default=1.1,
     )  # fmt: skip
     adaptive_threshold: Share = config_field(
-        "the adaptive threshold over the largest |eigenvalue|; the paper's is lost, this is its fixed one's",
+        "the adaptive threshold over the largest |eigenvalue|; by default the published fixed threshold "
+        "over its range",
         default=1 / 12,
     )
     distributions: Distinct[Name] | None = config_field(

@@ -14,9 +14,11 @@ from rllc.study.values import RLLC, Distinct, Name
 class Refinement(ConfigModel):
     """What a change of the data does to induction and multigram heads."""
 
-    distribution: Name = config_field("whose estimates are divided", source=f"{RLLC}, section 4.2: code")
+    distribution: Name = config_field("distribution of the numerator", source=f"{RLLC}, section 4.2: code")
     against: Distinct[Name] = config_field(
-        "by whose", min_length=1, source=f"{RLLC}, section 4.2: the pretraining distribution"
+        "distributions of the denominator",
+        min_length=1,
+        source=f"{RLLC}, section 4.2: the pretraining distribution",
     )
 
 
@@ -40,7 +42,7 @@ def _checks(place: str, work: Work[Refinement]) -> Iterator[str]:
 ANALYSIS = AnalysisSpec(
     name="refinement",
     section=Refinement,
-    about="how much larger induction and multigram heads are on one distribution than on others",
+    about="how much larger the rLLCs of induction and multigram heads are on one distribution than on others",
     function="rllc.analysis.refinement:refinement",
     variables={
         "log2_ratio": Variable("", "", ("step", "head_group", "against")),

@@ -75,7 +75,7 @@ ANALYSES = (
     AnalysisSpec(
         name="stages",
         section=Stages,
-        about="boundaries of stages in the LLC curves, and whether these are the loss turned over",
+        about="boundaries of stages in the LLC curves, and whether these curves mirror the loss",
         function="rllc.analysis.stages:stages",
         variables={name: Variable("", "", ALONG) for name in CURVES}
         | {"at_boundary": Variable("", "", (*ALONG, "kind"))}
