@@ -32,10 +32,13 @@ def made():
             {**coords, "distribution": TEXTS},
         ),
         "attention_scores": xr.Dataset(
-            {"prefix_matching": (dims, matching), "head_type": (("seed", "head"), np.asarray([TYPES], object))}, coords
+            {"prefix_matching": (dims, matching), "prefix_matching_se": (dims, np.full(shape, 1e-3)), "head_type": (("seed", "head"), np.asarray([TYPES], object))}, coords
         ),
         "ablation": xr.Dataset(
-            {"ablation": ((*dims, "distribution", "method"), costs[:, :, :, None])},
+            {
+                "ablation": ((*dims, "distribution", "method"), costs[:, :, :, None]),
+                "ablation_se": ((*dims, "distribution", "method"), np.full_like(costs[:, :, :, None], 1e-3)),
+            },
             {**coords, "distribution": ["mixture"], "method": ["zero", "mean", "resample"]},
         ),
         "hessian": xr.Dataset(

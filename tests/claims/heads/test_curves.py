@@ -1,12 +1,14 @@
 """Numbers that several claims on heads read: claims against plain loops over a small run."""
 
+import numpy as np
 import pytest
 from scipy import stats
 from tests.claims.heads.small import of, table
 from tests.claims.runs import LANGUAGE, run
 
 from rllc.analysis.curves import NotJudged
-from rllc.claims.heads import ablations, curvature, curves, types
+from rllc.claims.heads import ablations, circuit, curvature, curves, types
+from rllc.claims.judging.evaluate import evaluate
 
 
 def test_induction_begins_at_the_first_head_that_reaches_the_score(datasets):
@@ -14,6 +16,14 @@ def test_induction_begins_at_the_first_head_that_reaches_the_score(datasets):
     datasets["attention_scores"]["prefix_matching"] *= 0.1
     with pytest.raises(NotJudged):
         curves.induction_begins(run(datasets))
+
+
+@pytest.mark.parametrize(
+    "function", [circuit.l1_alike_early, circuit.l1_decrease_all, ablations.induction_rises]
+)
+def test_claims_from_the_step_at_which_induction_begins_have_errors(function, datasets):
+    found = evaluate(function.statistic, run(datasets))
+    assert np.isfinite(found.value) and found.error > 0
 
 
 def test_orders_of_heads_equal_spearman_of_scipy(datasets):
