@@ -2,7 +2,8 @@
 
 A fault means that the number is not a reliable average over the localized posterior. A caution qualifies the
 meaning of a reliable number. An estimate is reliable where it has no fault, whatever its cautions.
-``estimator/diagnostics/quality.py`` decides each flag.
+``estimator/diagnostics/quality.py`` decides each flag but ``missing``, which ``store/gathering.py`` gives to
+cells that no part of the results has.
 """
 
 from typing import NamedTuple

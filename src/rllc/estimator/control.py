@@ -1,6 +1,6 @@
 """Attach controls to an estimate, after checking that they share its setting, batches and centre losses.
 
-``with_controls`` is the one place that adds controls and updates the quality.
+``with_controls`` adds controls that were computed apart from their estimate, and updates its ``quality``.
 """
 
 from typing import Any
@@ -43,14 +43,17 @@ def with_controls(
     estimate    the result of an estimator
     prior_only  its control without the gradient, made with ``control_of=estimate``. None: use the control
                 inside the estimate (from ``antithetic_pairs`` or ``report_control``), if any
-    drift_free  its drift-free control, made likewise. None: the quality does not judge the drift
+    drift_free  its drift-free control, made likewise. None: ``quality`` cannot have ``drift_dominated`` or
+                ``mean_not_equilibrated``
 
     Adds ``llc_prior_only``, ``llc_prior_only_se`` (component), ``llc_prior_only_chain`` (component,
-    chain) and ``llc_drift_free``, ``llc_drift_free_se`` (component) for the given controls. ``quality`` gains
-    ``prior_dominated``, ``drift_dominated`` and ``mean_not_equilibrated``. Its attribute ``judged_against``
-    names the controls, or is "no control". Without a control, the quality does not judge the prior.
+    chain) and ``llc_drift_free``, ``llc_drift_free_se`` (component) for the given controls. ``quality`` can
+    then have the flags ``prior_dominated``, ``drift_dominated`` and ``mean_not_equilibrated``. Its attribute
+    ``judged_against`` names the controls, or is "no control". Without a control, ``quality`` cannot have
+    ``prior_dominated``.
 
-    Raises ValueError where a control has another setting than the estimate, or is another kind of control.
+    Raises ValueError where a control is not an estimator's dataset, where it differs from the estimate in
+    setting, components or losses at the centre, or where it is the other kind of control.
     """
     made, chains = {}, {"prior_only": estimate.get(OF_CHAINS), "drift_free": None}
     for name, control in (("prior_only", prior_only), ("drift_free", drift_free)):

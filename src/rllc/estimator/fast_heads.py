@@ -62,8 +62,8 @@ def estimate_heads(
 
     Equals ``llc.estimate`` draw by draw, to float tolerance, with the loss
     ``models.loss.next_token_loss(architecture)`` and a mask per head. A head's mask selects index h of W_K,
-    W_O, W_Q, W_V, b_K, b_Q and b_V. Arguments with the same name mean the same in both. ``rest`` are further
-    arguments of ``results.estimated``.
+    W_O, W_Q, W_V, b_K, b_Q and b_V. Arguments with the same name mean the same in both, except
+    ``max_memory``. ``rest`` are further arguments of ``results.estimated``.
 
     weights     all weights of the model, by name
     batches     next-token minibatches (``rllc.tasks.batch.Batch``)

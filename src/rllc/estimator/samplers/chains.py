@@ -15,14 +15,14 @@ from torch.linalg import vecdot
 from rllc.sampler_config import SamplerConfig
 from rllc.seeds import derive
 
-NOISE_BYTES = 2**18  # of normals drawn ahead, for all chains of a batch
+NOISE_BYTES = 2**18  # of normals drawn ahead, for all chains of a ``ChainBatch``
 
 
 class Traces(NamedTuple):
     """The result of a sampler, float64. Draw t is the position after t * thinning moves.
 
-    loss        [component, chain, draw]: minibatch loss, before the move; draw 0 is at the centre. NaN where
-                it is not needed: in the burn-in of a control
+    loss        [component, chain, draw]: minibatch loss, before the move; draw 0 is at the centre. NaN in the
+                burn-in of a control whose sampler reads no gradient
     at_center   [draw]: loss at the centre on the same minibatch
     acceptance  [component, chain, draw]: Metropolis acceptance probability of the move that led to the draw.
                 NaN at draw 0, at the last draw (its gradient is not computed), without the gradient, and
@@ -45,7 +45,13 @@ class Traces(NamedTuple):
 
 @dataclass
 class ChainBatch:
-    """Chains of one component that are advanced together: positions [chain, n] around the center [n]."""
+    """Chains of one component that are advanced together: positions [chain, n] around the center [n].
+
+    row     index of the component in ``Traces``
+    chains  places of the chains in ``Traces``
+    noise   yields the normals [chain, n] of each move
+    memory  what ``Advance`` returned last
+    """
 
     component: str
     row: int
@@ -57,14 +63,16 @@ class ChainBatch:
 
 
 class State(NamedTuple):
-    """Input of one step of a sampler, for the chains [chain] of a batch.
+    """Input of one step of a sampler, for the chains [chain] of a ``ChainBatch``.
 
     positions  [chain, n], moved in place
     center     [n]
-    loss       [chain], of the batch at the positions, tilted if ``drift_free``; None where it is not computed
+    loss       [chain], of the minibatch at the positions. If ``drift_free``, without its linear part at w*
+               (``_tilted``). None where it is not computed
     gradient   [chain, n] of that loss; None without the gradient
     noise      next(noise) gives the normals [chain, n] of the move, valid until the following call
-    at_center  loss at the centre on the same batch; None where neither ``records`` nor ``records_next``
+    at_center  loss at the centre on the same minibatch; may be None where no acceptance probability is
+               computed
     records    the positions are a draw, reached by the previous move
     records_next  the next move leads to a draw
     """
@@ -122,7 +130,8 @@ def run_chains(
     groups    chains that read the minibatches together; the groups run one after the other
     load_batch  called once per step and group
     gradient  whether ``advance`` gets gradients
-    control   compute burn-in losses only together with a gradient, since nothing else reads them
+    control   whether the chains are a control: nothing reads its burn-in losses, so they are computed only
+              where a gradient is
     """
     steps = _steps(setting, gradient=gradient, unread=setting.burn_in if control else 0)
     for group in groups:
@@ -186,10 +195,11 @@ def chains_at(
 
 
 def noise_stream(seed: int, component: str, chain: int, device: torch.device) -> torch.Generator:
-    """Return the generator of one chain's normals: the stream (seed, component, chain).
+    """Return the generator of one chain's normals: the stream (seed, "sgld", component, chain).
 
-    It does not depend on other components or chains.
-    PyTorch's CPU generator uses the low 32 bits of a seed.
+    The name "sgld" stands in the stream of every sampler. The stream does not depend on other components or
+    chains. On a CPU, PyTorch uses only the low 32 bits of the derived seed, so two chains share their noise
+    with probability 2^-32.
     """
     return torch.Generator(device).manual_seed(derive(int(seed), "sgld", str(component), int(chain)))
 
@@ -199,9 +209,9 @@ def normals(streams: Sequence[torch.Generator], like: Tensor, *, moves: int) -> 
 
     like  a vector [n] with their dtype and device
 
-    A yielded tensor is overwritten later. The normals of many moves are drawn at once where this changes no
-    number. PyTorch's CPU generator makes normals in groups of 16 when it fills 16 or more contiguous numbers,
-    and one by one when it fills fewer or with gaps.
+    A yielded tensor is valid until the next one is asked for. The normals of many moves are drawn at once
+    where this changes no number. PyTorch's CPU generator makes normals in groups of 16 when it fills 16 or
+    more contiguous numbers, and one by one when it fills fewer or with gaps.
     """
     chains, n = len(streams), len(like)
     short = n < 16
