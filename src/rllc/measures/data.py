@@ -53,8 +53,8 @@ class Data(Protocol):
         ...
 
     def part(self, name: str) -> xr.Dataset:
-        """What the measure ``name``, which its row names under ``after``, found for this seed in the last
-        chunk of checkpoints."""
+        """What the measure ``name``, which the specification has under ``after``, found for this seed in the
+        last chunk of checkpoints."""
         ...
 
     def seed(self, step: int, *, seeded: bool = False) -> int:

@@ -259,7 +259,7 @@ class AnalysisSpec:
     variables  variables of the dataset, by name
     reads      required datasets
     uses       optional datasets; shell patterns are allowed
-    section    class of the config section; None: it has none
+    section    class of the config section; None: ``of`` gives a section that another specification declares
     of         experiment -> its config section; None: the section with the analysis's name
     settings   job -> keyword arguments of the function
     checks     (config key, job) -> problems of the section, one sentence each

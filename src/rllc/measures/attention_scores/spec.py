@@ -21,7 +21,7 @@ class AttentionScores(ConfigModel):
 def _cost(work: Work[AttentionScores]) -> Cost:
     section = work.section
     one = work.forward(section.sequences, None, length=section.length)
-    return Cost(START + len(work.steps) * 3 * one)
+    return Cost(START + len(work.steps) * 3 * one)  # plain, matching and repeated sequences
 
 
 def _checks(place: str, work: Work[AttentionScores]) -> Iterator[str]:
