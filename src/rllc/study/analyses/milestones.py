@@ -60,7 +60,7 @@ ANALYSIS = AnalysisSpec(
         "previous_token_half": _step("half of the last of the largest previous-token scores"),
         "prefix_matching_half": _step("half of the last of the largest prefix-matching scores"),
         "composition_onset": _step("K-composition into the later head with most prefix matching begins"),
-        "prefix_matching_onset": _step("prefix matching of that head begins"),
+        "prefix_matching_onset": _step("prefix matching of the later head of composition_onset begins"),
         "bigram_after_boundary": Variable(
             "log2 of the step of the least bigram score over that of the first boundary",
             "octaves",
