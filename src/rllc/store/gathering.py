@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rllc.quality import BITS, MISSING
+from rllc.quality import MISSING, QUALITY_DTYPE
 from rllc.vocabulary import FREEDOM, STATUS
 
 ORDER = (
@@ -23,7 +23,7 @@ ORDER = (
     "method",
 )
 # Value of a flag in a cell that no part has. Flags stay integers.
-ABSENT = {"status": np.int8(STATUS.index("missing")), "quality": BITS(MISSING)}
+ABSENT = {"status": np.int8(STATUS.index("missing")), "quality": QUALITY_DTYPE(MISSING)}
 
 
 # Attributes in which parts of one measure may differ: with device `auto`, a GPU may have made some of them.

@@ -7,7 +7,7 @@ import xarray as xr
 
 from rllc.estimator.diagnostics.heidelberger_welch import ALPHA
 from rllc.estimator.diagnostics.mixing import rhat_by_chance
-from rllc.quality import BITS, MASKS, quality_attributes
+from rllc.quality import MASKS, QUALITY_DTYPE, quality_attributes
 from rllc.vocabulary import STATUS
 
 
@@ -100,10 +100,10 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
     rise = estimate["llc"] / estimate.attrs["n_beta"]
     drift = abs(estimate["drift"])
     null = estimate["acceptance_null"]
-    reasons = {
+    flags = {
         "chain_failed": (~ok).any("chain"),
         "all_chains_failed": (~ok).all("chain"),
-        "not_mixed": estimate["rhat"] > _most_rhat(estimate),
+        "not_mixed": estimate["rhat"] > _rhat_limit(estimate),
         "few_effective_draws": (estimate["ess"] < LIMITS.ess) | (_independent_draws(estimate) < LIMITS.ess),
         "drifting": (drift > LIMITS.drift_errors * estimate["drift_se"])
         & (drift > LIMITS.drift_share * abs(estimate["llc"])),
@@ -112,13 +112,15 @@ def judge(estimate: xr.Dataset, *, level: float) -> xr.DataArray:
         "not_stationary": _share_not_stationary(estimate) > LIMITS.failing_chains,
         "nonlocal": rise > LIMITS.nonlocal_share * level,
         "negative": estimate["llc"] < -LIMITS.negative_errors * estimate["llc_se"],
-        "variance_not_equilibrated": ok.any("chain") & ~_localization_vouches(estimate) & ~_settled(estimate),
+        "variance_not_equilibrated": ok.any("chain")
+        & ~_localization_suffices(estimate)
+        & ~_settled(estimate),
         "prior_not_explored": ok.any("chain")
         & (estimate["equilibrated_variance"] < LIMITS.explored_variance),
         "undiagnosed": ok.any("chain") & (estimate["rhat"].isnull() | estimate["ess"].isnull()),
     }
     limits = {f"limit_{key}": value for key, value in asdict(LIMITS).items()}
-    return _bits(reasons).assign_attrs({**quality_attributes(), **limits, JUDGED_AGAINST: NO_CONTROL})
+    return _bits(flags).assign_attrs({**quality_attributes(), **limits, JUDGED_AGAINST: NO_CONTROL})
 
 
 def judge_against_controls(
@@ -145,20 +147,20 @@ def judge_against_controls(
     shared = sum(controls.values(), start=judged["llc_chain"]).notnull()
     estimate = judged["llc_chain"].where(shared).mean("chain")
     means = {name: chains.where(shared).mean("chain") for name, chains in controls.items()}
-    reasons = {}
+    flags = {}
     if "prior_only" in means:
-        reasons["prior_dominated"] = abs(_excess(estimate, means["prior_only"])) < LIMITS.prior_share
+        flags["prior_dominated"] = abs(_excess(estimate, means["prior_only"])) < LIMITS.prior_share
     if "drift_free" in means:
-        reasons["drift_dominated"] = abs(_excess(estimate, means["drift_free"])) > LIMITS.walked_share
-        gone = judged["equilibrated_mean"].where(_localization_vouches(judged))
+        flags["drift_dominated"] = abs(_excess(estimate, means["drift_free"])) > LIMITS.walked_share
+        gone = judged["equilibrated_mean"].where(_localization_suffices(judged))
         ahead = abs(estimate - means["drift_free"]) * (1 / gone - 1)
-        reasons["mean_not_equilibrated"] = ahead > LIMITS.walking_share * abs(estimate)
+        flags["mean_not_equilibrated"] = ahead > LIMITS.walking_share * abs(estimate)
     quality = judged["quality"]
     none_ok = bool(judged["llc_chain"].isnull().all())  # a control may then be NaN, although it was made
     there = ", ".join(name for name, chains in controls.items() if none_ok or bool(chains.notnull().any()))
     attributes = {**quality.attrs, JUDGED_AGAINST: there or NO_CONTROL}
-    before = quality & ~BITS(BY_CONTROLS)
-    return (before | _bits(reasons) if reasons else before).assign_attrs(attributes)
+    before = quality & ~QUALITY_DTYPE(BY_CONTROLS)
+    return (before | _bits(flags) if flags else before).assign_attrs(attributes)
 
 
 def _excess(estimate: xr.DataArray, control: xr.DataArray) -> xr.DataArray:
@@ -166,7 +168,8 @@ def _excess(estimate: xr.DataArray, control: xr.DataArray) -> xr.DataArray:
     return estimate / control.where(control != 0) - 1
 
 
-def _localization_vouches(estimate: xr.Dataset) -> xr.DataArray:
+def _localization_suffices(estimate: xr.Dataset) -> xr.DataArray:
+    """Return whether the localization alone brings the variance to equilibrium."""
     return estimate["equilibrated_variance"] >= LIMITS.equilibrated_variance
 
 
@@ -176,7 +179,7 @@ def _settled(estimate: xr.Dataset) -> xr.DataArray:
     return gained <= LIMITS.half_length_share * abs(estimate["llc"])
 
 
-def _most_rhat(estimate: xr.Dataset) -> xr.DataArray:
+def _rhat_limit(estimate: xr.Dataset) -> xr.DataArray:
     """Return the largest R-hat without a flag, per component, by its numbers of ok chains and kept draws."""
     chains = (estimate["status"] == STATUS.index("ok")).sum("chain")
     kept = estimate.attrs["draws"] - estimate.attrs["burn_in"]
@@ -204,7 +207,7 @@ def _share_not_stationary(estimate: xr.Dataset) -> xr.DataArray:
     return ((abs(z) > LIMITS.geweke) | never).where(tested).mean("chain")
 
 
-def _bits(reasons: dict[str, xr.DataArray]) -> xr.DataArray:
-    first, *others = (MASKS[name] * holds.astype(BITS) for name, holds in reasons.items())
+def _bits(flags: dict[str, xr.DataArray]) -> xr.DataArray:
+    first, *others = (MASKS[name] * holds.astype(QUALITY_DTYPE) for name, holds in flags.items())
     total = sum(others, start=first)
-    return total.astype(BITS).reset_coords(drop=True).drop_attrs()  # those of ``status``
+    return total.astype(QUALITY_DTYPE).reset_coords(drop=True).drop_attrs()  # those of ``status``

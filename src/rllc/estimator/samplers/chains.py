@@ -136,14 +136,14 @@ def run_chains(
     steps = _steps(setting, gradient=gradient, unread=setting.burn_in if control else 0)
     for group in groups:
         for step in steps:
-            seen, center_loss = load_batch(step)
+            data, center_loss = load_batch(step)
             slopes_at_center: dict[int, Tensor] = {}
             if step.records and center_loss is not None:
                 traces.at_center[step.draw] = center_loss
             for chain_batch in group:
                 at, losses, slopes = (chain_batch.row, chain_batch.chains, step.draw), None, None
                 if step.read:
-                    losses, slopes = evaluate(chain_batch, seen, gradient and step.number < setting.moves)
+                    losses, slopes = evaluate(chain_batch, data, gradient and step.number < setting.moves)
                 if losses is not None and step.records:
                     traces.loss[at] = losses
                 if step.number == setting.moves:
@@ -151,7 +151,7 @@ def run_chains(
                 if setting.drift_free:
                     if chain_batch.row not in slopes_at_center:
                         resting = replace(chain_batch, positions=chain_batch.center[None].clone())
-                        _, slope = evaluate(resting, seen, True)
+                        _, slope = evaluate(resting, data, True)
                         assert slope is not None
                         slopes_at_center[chain_batch.row] = slope[0]
                     assert losses is not None and slopes is not None
@@ -167,11 +167,14 @@ def run_chains(
 
 
 def _tilted(
-    chain_batch: ChainBatch, losses: Tensor, slopes: Tensor, at_center: Tensor
+    chain_batch: ChainBatch, losses: Tensor, slopes: Tensor, slope_at_center: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return L(w) - g.(w - w*) and its gradient, g = ``at_center`` [n] the gradient at w*: w* is critical."""
+    """Return the tilted loss L(w) - g.(w - w*) and its gradient, where g = ``slope_at_center`` [n].
+
+    g is the gradient of L at w*, so the tilted loss has slope 0 there.
+    """
     offset = chain_batch.positions - chain_batch.center
-    return losses - vecdot(offset, at_center), slopes - at_center
+    return losses - vecdot(offset, slope_at_center), slopes - slope_at_center
 
 
 def _steps(setting: SamplerConfig, *, gradient: bool, unread: int) -> list[Step]:

@@ -25,13 +25,13 @@ from rllc.vocabulary import head_coords, head_labels
 
 def attention_scores(data: Data, *, sequences: int, length: int) -> Measurement:
     """Return a function that measures attention scores, the gap of a repeated sequence and composition."""
-    random = {"bos": data.bos, "seed": data.stream, "sequences": sequences, "length": length}
+    drawn = {"bos": data.bos, "seed": data.stream, "sequences": sequences, "length": length}
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         architecture = architecture_of(model)
         scores = [
-            head_scores(weights, architecture=architecture, **random),
-            repeat_gap(weights, architecture=architecture, **random),
+            head_scores(weights, architecture=architecture, **drawn),
+            repeat_gap(weights, architecture=architecture, **drawn),
             composition_scores(weights, architecture=architecture),
         ]
         return xr.merge(scores, join="exact", compat="no_conflicts")
@@ -72,9 +72,9 @@ def head_scores(
     _check(architecture, bos, sequences, length)
     drawn = (architecture.d_vocab, bos, sequences, length)
     tokens, last = _plain(generator(seed, "plain"), *drawn)
-    plain = _attention(weights, tokens, last, (last - 1, last), architecture, chunk)
+    plain = _mean_attention(weights, tokens, last, (last - 1, last), architecture, chunk)
     tokens, first, second = _matching(generator(seed, "matching"), *drawn)
-    matching = _attention(weights, tokens, second, (first + 1, first), architecture, chunk)
+    matching = _mean_attention(weights, tokens, second, (first + 1, first), architecture, chunk)
     names = ("previous_token", "current_token", "prefix_matching", "prefix_matching_literal")
     labels = head_labels(architecture.n_layers, architecture.n_heads)
     of_names = {"": np.vstack([plain[0], matching[0]]), "_se": np.vstack([plain[1], matching[1]])}
@@ -123,7 +123,7 @@ def repeat_gap(
 
 
 @torch.no_grad()
-def _attention(
+def _mean_attention(
     weights: Weights,
     tokens: np.ndarray,
     queries: np.ndarray,
