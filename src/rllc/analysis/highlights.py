@@ -22,7 +22,7 @@ VARIABLES = {
     "end_determined": ("whether the boundary at its end is determined: 1 yes, 0 possible", "1"),
     "scale": (f"{SCALE:.0%} quantile of |gain|, where colours end", NATS),
     "mean_gain": ("mean gain of tokens of a kind", NATS),
-    "mean_gain_se": ("standard error of it over contexts", NATS),
+    "mean_gain_se": ("standard error over contexts of mean_gain", NATS),
     "counted": ("tokens of that kind", "1"),
     "excerpt_context": ("context of the excerpt", "1"),
     "excerpt_start": ("position at which it begins", "1"),

@@ -17,7 +17,7 @@ class Milestones(ConfigModel):
 
     distribution: Name = config_field("of the n-gram scores and of the LLC")
     setting: Name = config_field(
-        "sampling setting of that LLC; sampling: the base setting", default=BASE_SETTING
+        "sampling setting of the LLC; sampling: the base setting", default=BASE_SETTING
     )
 
 

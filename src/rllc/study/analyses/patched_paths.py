@@ -26,11 +26,11 @@ ANALYSIS = AnalysisSpec(
         "path_transient": Variable(
             "largest loss that patching has added so far, over that now", "1", ("step", "brackets")
         ),
-        "ablated_least_se": Variable("standard error of it", NATS, ("step",)),
-        "path_se": Variable("standard error of it", NATS, ("step", "brackets")),
-        "path_onset_se": Variable("standard error of it", "1", ("step",)),
-        "path_share_se": Variable("standard error of it", "1", ("step", "brackets")),
-        "path_transient_se": Variable("standard error of it", "1", ("step", "brackets")),
+        "ablated_least_se": Variable("standard error of ablated_least", NATS, ("step",)),
+        "path_se": Variable("standard error of path", NATS, ("step", "brackets")),
+        "path_onset_se": Variable("standard error of path_onset", "1", ("step",)),
+        "path_share_se": Variable("standard error of path_share", "1", ("step", "brackets")),
+        "path_transient_se": Variable("standard error of path_transient", "1", ("step", "brackets")),
     },
     reads=("path_patching", "attention_scores"),
     local=True,
