@@ -13,7 +13,7 @@ from rllc.claims.selection import Absent
 
 NAN = float("nan")
 
-LABELLED = (
+KEEP_DIMS = (
     "A claim's function is called on redrawn curves too, which have one dim more: use xarray's operations "
     "along named dims, and return what they give, without float() or .values"
 )
@@ -111,12 +111,12 @@ def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
     except NotJudged:
         return NAN, NAN
     except TypeError as error:  # as float(curve) of a curve with a further dim
-        raise ValueError(f"{statistic.name}: {error}. {LABELLED}") from error
+        raise ValueError(f"{statistic.name}: {error}. {KEEP_DIMS}") from error
     redrawn = [each.redrawn for each in run.readings if each.redrawn is not None]
     if not redrawn:
         return 0.0, float("inf")
     if not isinstance(values, xr.DataArray) or REDRAW not in values.dims:
-        raise ValueError(f"{statistic.name}: its number has lost the dim {REDRAW!r}. {LABELLED}")
+        raise ValueError(f"{statistic.name}: its number has lost the dim {REDRAW!r}. {KEEP_DIMS}")
     # one number per redraw: ``number_of`` has checked that no other dim is left
     drawn = values.transpose(REDRAW, ...).values.reshape(REDRAWS, -1)[:, 0]
     spread = float(np.std(drawn, ddof=1))
@@ -127,8 +127,8 @@ def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
     if normals.shape[1] != freedom.size:  # noise that all steps share: one number for all of them
         freedom = np.full(normals.shape[1], freedom.min())
     apart = (drawn - drawn.mean()) / (spread * REDRAWS)
-    squared = (apart @ (normals - normals.mean(0))) ** 2
-    share = np.clip(squared - 1 / REDRAWS, 0, None)
-    doubled = np.clip(share**2 - 4 * share / REDRAWS - 2 / REDRAWS**2, 0, None)
-    total = float((doubled / freedom).sum())
+    correlation_squared = (apart @ (normals - normals.mean(0))) ** 2
+    share = np.clip(correlation_squared - 1 / REDRAWS, 0, None)
+    share_squared = np.clip(share**2 - 4 * share / REDRAWS - 2 / REDRAWS**2, 0, None)
+    total = float((share_squared / freedom).sum())
     return spread, float(share.sum() ** 2 / total) if total > 0 else float("inf")
