@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rllc.models.device import products
+from rllc.models.device import product_precision
 from rllc.models.weights import Weights
 from rllc.seeds import derive, generator
 from rllc.tasks.batch import Batch, Examples
@@ -168,7 +168,7 @@ def train(
         updater.param_groups[1]["lr"] = rate * min(1.0, (step + 1) / (late_layers_ramp or 1))
         batch = batches(step)
         batch = type(batch)(*(part.to(device) for part in batch))
-        with products(precision):
+        with product_precision(precision):
             with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
                 value = loss(live, batch)
             value.backward()
