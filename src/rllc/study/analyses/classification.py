@@ -86,10 +86,10 @@ ANALYSIS = AnalysisSpec(
             "induction tokens without a letter, induction head that is larger on code less the other"
         ),
         "induction_less_ngram": _number(
-            "refined LLC of induction heads less that of n-gram and skip n-gram heads of layer 1"
+            "refined LLC of induction heads minus that of n-gram and skip n-gram heads of layer 1"
         ),
         "dyck_less_others": _number(
-            "refined LLC of layer 1's bracket head less that of its other multigram heads"
+            "refined LLC of layer 1's bracket head minus that of its other multigram heads"
         ),
         **{
             f"{name}_prior_only": _number(f"{name.replace('_', ' ')}, of the control without loss gradient")
