@@ -168,8 +168,7 @@ class Executor(Submission):
         else:
             ended = failure_reason.ended(log)
             cause = failure_reason.cause(job.state, ended)
-            # More resources can help where they were ``ASKED`` for. Nothing has to pass before a job that
-            # somebody cancelled can run.
+            # More resources help where those asked for were too few; a cancelled job has nothing to wait for.
             retry_at_once = cause in (*failure_reason.ASKED, "CANCELLED")
             said = failure_reason.sentence(
                 job.number, info.job.name, cause, job.reason, info.job.resources, ended

@@ -155,7 +155,7 @@ def _attributes(parts: Sequence[xr.Dataset], may_differ: Collection[str]) -> dic
                 "measurement: move away the parts that were not made with the present config and code, and "
                 "run again"
             )
-    # ``*said[name]`` is the one value.
+    # ``*said[name]``: its one value
     inputs = {name.removeprefix("inputs of "): json.loads(*said[name]) for name in said if " of " in name}
     rest = {name: _listed(list(values)) for name, values in said.items() if " of " not in name}
     return rest | ({"inputs": json.dumps(inputs, sort_keys=True)} if inputs else {})

@@ -148,7 +148,7 @@ def _compared(
 
 
 def presupposing(rows: Sequence[tuple[Claim, str]], outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Return the outcomes. Where a presupposed claim does not pass in a seed, a claim is undecided there.
+    """Return the outcomes, undecided in seeds in which the claim that a claim presupposes does not pass.
 
     rows  claims, each with the name of its experiment
 
