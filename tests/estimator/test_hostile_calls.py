@@ -451,10 +451,8 @@ def test_a_drift_free_control_of_heads_whose_first_batch_does_not_fit_is_refused
     """Its chains read gradients in the burn-in, so the first batch is used before the first kept draw."""
     setting = SamplerConfig(**SETTING, burn_in=3)
     on = heads_called(batches=[BATCH] * 4, setting=setting)
-    batches = [TOKENS, BATCH, BATCH, BATCH]
-    with pytest.raises(
-        ValueError, match=r"batches hold a tensor of torch\.int64: expected an rllc\.tasks\.b"
-    ):
+    batches = [BATCH._replace(contexts=TOKENS + 1), BATCH, BATCH, BATCH]
+    with pytest.raises(ValueError, match="batches hold token 11: expected 0 to 10"):
         heads_called(control_of=on, batches=batches, setting=replace(setting, drift_free=True))
 
 
