@@ -195,7 +195,7 @@ def test_a_rule_without_wildcards_has_a_name():
 
 @pytest.mark.parametrize("name", ["it's", 'a "b"', "$HOME", "`x`", "a\\b", "a\nb"])
 def test_names_that_a_shell_would_read_are_refused(name):
-    with pytest.raises(SlurmError, match=r"cannot be named.*Rename it"):
+    with pytest.raises(SlurmError, match=r"cannot be passed.*Rename it"):
         refuse_names(["config/fine.yaml", f"config/{name}.yaml"])
 
 
