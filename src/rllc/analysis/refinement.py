@@ -20,8 +20,11 @@ VARIABLES = {
         "standard error of log2_ratio, paired by the chains' noise, given the minibatches",
         "1",
     ),
-    "log2_ratio_prior_only": ("the same of the controls without the loss gradient", "1"),
-    "log2_ratio_prior_only_se": ("standard error of that, the controls taken as independent", "1"),
+    "log2_ratio_prior_only": ("log2_ratio of the controls without the loss gradient", "1"),
+    "log2_ratio_prior_only_se": (
+        "standard error of log2_ratio_prior_only, with controls taken as independent",
+        "1",
+    ),
     "heads_of_group": ("number of heads in the group", "1"),
 }
 

@@ -126,7 +126,7 @@ SHORT = {
     "variance_reduction": "share of variance the control removed",
     "quality": "reasons for doubt, one bit each",
     "trace_loss": "minibatch loss of each draw",
-    "trace_paired_loss": "loss of each draw less that at the start",
+    "trace_paired_loss": "loss of each draw minus the start's",
 }
 WORDS = {
     "llc": "LLC",

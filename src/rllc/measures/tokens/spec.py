@@ -95,7 +95,9 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.tokens.kernel:tokens",
     variables={
         "share": _of_head("share of the head's tokens that the pattern explains", "1", "pattern"),
-        "share_chance": _of_head("share of positions drawn at random that it explains", "1", "pattern"),
+        "share_chance": _of_head(
+            "share of positions drawn at random that the pattern explains", "1", "pattern"
+        ),
         "unique": _of_head("different forms of the pattern", "1", "pattern"),
         "at_matched": _of_head(
             "share of the pattern's tokens at which the head attends most to what matches", "1", "pattern"
@@ -115,7 +117,9 @@ MEASURE = MeasureSpec(
         "matched": _of_head("position that the pattern refers to", "1", "rank"),
         "pattern_index": _of_head("the pattern that explains the token", "1", "rank"),
         "rise": _of_head("loss after ablating the head minus loss before", NATS, "rank"),
-        "attention_max": _of_head("largest attention weight there", "1", "rank"),
+        "attention_max": _of_head(
+            "attention weight on the position that the head attends to most", "1", "rank"
+        ),
         "shown_rank": _of_head("rank of the example", "1", "shown"),
         "shown_token": _of_head("tokens of the example's context", "1", "shown", "place"),
         "attention": _of_head("attention of the example", "1", "shown", "place"),
