@@ -38,7 +38,7 @@ from rllc.estimator.llc import estimate
 from rllc.estimator.samplers.batches import to_device
 from rllc.measures.hessian.kernel import hessian_traces
 from rllc.models.components import masks
-from rllc.models.device import choose, device_name, products
+from rllc.models.device import choose, device_name, product_precision
 from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
@@ -106,7 +106,7 @@ def sampling(case: Case) -> None:
     components = {head: masks(head, case.architecture) for head in case.heads}
     found = {}
     for precision in PRECISIONS:
-        with products(precision):
+        with product_precision(precision):
             fast = [
                 estimate_heads(
                     case.weights, case.architecture, case.batches, heads=case.heads, setting=setting
@@ -143,7 +143,7 @@ def speed(case: Case) -> None:
                         max_memory=limit,
                     )
 
-                with products(precision):
+                with product_precision(precision):
                     seconds, peak = case.timed(sample)
                 print(
                     f"| {len(heads)} ({heads[-1]}) | {precision} | {limit} | {1e3 * seconds / 6:.1f} |",
@@ -181,7 +181,7 @@ def hessian(case: Case) -> None:
     for at_once in (None, len(batch.contexts) // 4):
         of = {"heads": {}, "probes": 2, "seed": 0, "contexts_at_once": at_once}
         for precision in PRECISIONS:
-            with products(precision):
+            with product_precision(precision):
                 seconds, peak = case.timed(lambda of=of: hessian_traces(loss, case.weights, [batch], **of))
                 trace = float(hessian_traces(loss, case.weights, [batch], **of).hessian_trace)
             print(

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from rllc.quality import CAUTIONS, FAULTS, MASKS, REASONS, quality_attributes, reasons, reliable
+from rllc.quality import CAUTIONS, FAULTS, FLAGS, MASKS, quality_attributes, reasons, reliable
 
 
-def test_every_reason_has_a_bit_of_its_own_that_fits():
-    masks = [reason.mask for reason in REASONS]
+def test_every_flag_has_a_bit_of_its_own_that_fits():
+    masks = [flag.mask for flag in FLAGS]
     assert all(mask & (mask - 1) == 0 for mask in masks)
     assert len(set(masks)) == len(masks)
     assert FAULTS & CAUTIONS == 0

@@ -51,7 +51,7 @@ def _marked(job) -> bool:
 def main() -> None:
     """Print the report. Of Snakemake's own output, only the text of an error is shown."""
     try:
-        on_slurm = {job.comment: (job.number, job.state) for job in queue.jobs_here(Path.cwd())}
+        on_slurm = {job.comment: (job.number, job.state.lower()) for job in queue.jobs_here(Path.cwd())}
     except queue.Unanswered as error:
         on_slurm = {}
         print(f"Slurm does not answer ({error}): what is queued or running there is not known.\n")

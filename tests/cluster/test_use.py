@@ -143,7 +143,7 @@ def test_names_that_snakemake_would_let_a_shell_read_are_refused(trained, folder
     before = set(cluster.jobs())
     try:
         said = login.Login(root, cluster, *trained.overlays).snakemake(trained.RLLC, check=False)
-        assert "cannot be named to a job of the cluster" in said
+        assert "cannot be passed to a job of the cluster" in said
         assert "Rename it" in said
         assert set(cluster.jobs()) == before
         assert not list(folder.rglob("pwned*"))

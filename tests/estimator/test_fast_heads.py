@@ -11,7 +11,7 @@ from rllc.estimator.kernels import at_center, attention
 from rllc.estimator.llc import estimate
 from rllc.models.attention_only import AttentionOnly
 from rllc.models.components import masks
-from rllc.models.device import products
+from rllc.models.device import product_precision
 from rllc.models.loss import next_token_loss
 from rllc.models.model import TaughtBatches
 from rllc.models.transformer import Architecture, shapes
@@ -188,7 +188,7 @@ def test_a_gpu_computes_what_a_cpu_does(shape):
     np.testing.assert_allclose(fast.loss[..., 0], cpu.loss[..., 0])  # the noise is another
     single = {name: w.float() for name, w in weights.items()}  # and that of fp32 is not that of fp64
     exact = estimate_heads(single, *given, setting=SETTING)
-    with products("tf32"):
+    with product_precision("tf32"):
         rounded = estimate_heads(single, *given, setting=SETTING)
     np.testing.assert_allclose(rounded.llc, exact.llc, rtol=0.02)
 

@@ -299,7 +299,8 @@ WRONG = {
     "device: meta": ({"device": "meta"}, "device is 'meta': expected"),
     "device: no device": ({"device": 1.5}, "device is 1.5: expected a device"),
     "control_of: a number": ({"control_of": ON["llc"]}, "control_of is a DataArray: expected"),
-    "control_of: other data": ({"control_of": xr.Dataset()}, "control_of is a Dataset: expected"),
+    "control_of: other data": ({"control_of": xr.Dataset()}, "control_of lacks loss_at_center, init_loss: expected"),
+    "control_of: without draws": ({"control_of": ON.drop_dims("draw")}, "control_of lacks loss_at_center: expected the w"),
     "control_of: other draws": ({"control_of": ON, "draws": 5}, "control_of has draws 6, expected was 5"),
     "control_of: other burn-in": ({"control_of": ON, "burn_in": 2}, "control_of has burn_in 0, expected was 2"),
     "control_of: other seed": ({"control_of": ON, "seed": 1}, "control_of has seed 0, expected was 1"),
@@ -446,6 +447,15 @@ def test_a_control_of_heads_on_other_batches_is_refused():
         heads_called(control_of=on, batches=[other])
 
 
+def test_a_drift_free_control_of_heads_whose_first_batch_does_not_fit_is_refused():
+    """Its chains read gradients in the burn-in, so the first batch is used before the first kept draw."""
+    setting = SamplerConfig(**SETTING, burn_in=3)
+    on = heads_called(batches=[BATCH] * 4, setting=setting)
+    batches = [BATCH._replace(contexts=TOKENS + 1), BATCH, BATCH, BATCH]
+    with pytest.raises(ValueError, match="batches hold token 11: expected 0 to 10"):
+        heads_called(control_of=on, batches=batches, setting=replace(setting, drift_free=True))
+
+
 @pytest.mark.parametrize(("kind", "draw"), [({"gradient": False}, 4), ({"drift_free": True}, 1)], ids=str)
 def test_a_control_of_heads_whose_first_kept_batch_alone_agrees_is_refused(kind, draw):
     batches = [Batch(TOKENS.roll(shift, 0), BATCH.positions, BATCH.targets) for shift in range(3)]
@@ -454,7 +464,7 @@ def test_a_control_of_heads_whose_first_kept_batch_alone_agrees_is_refused(kind,
     control = replace(setting, **kind)
     assert np.isfinite(heads_called(control_of=on, batches=batches, setting=control).llc).all()
     other = [batches[0], batches[2], batches[1]]
-    with pytest.raises(ValueError, match=f"centre of draw {draw}, .*expected the same loss"):
+    with pytest.raises(ValueError, match=f"batch of draw {draw}, .*expected the same loss"):
         heads_called(control_of=on, batches=other, setting=control)
 
 

@@ -25,7 +25,7 @@ from rllc.figures.stage_bands import (
 )
 from rllc.figures.stages import stage_fig1a_lm, stage_fig4b_heads
 from rllc.figures.style import DISTRUST
-from rllc.quality import REASONS
+from rllc.quality import FLAGS
 
 STEPS = (0, *np.geomspace(100, 50_000, 30).astype(int).tolist())
 
@@ -306,8 +306,8 @@ def test_captions_of_stages_keep_to_their_length(datasets, draw, setting):
 def test_a_ring_is_under_its_curve(datasets, misplaced):
     """Every estimate is faulty, so that rings are everywhere."""
     llc = datasets["llc"].drop_vars("status")
-    wrong = llc.assign(quality=xr.full_like(llc["llc"], REASONS[0].mask, dtype=int))
-    assert REASONS[0].fault
+    wrong = llc.assign(quality=xr.full_like(llc["llc"], FLAGS[0].mask, dtype=int))
+    assert FLAGS[0].fault
     for draw in (stage_figB1a, stage_figB2, stage_fig1a_lm):
         drawing = draw(datasets | {"llc": wrong})
         assert misplaced(drawing) == []

@@ -133,8 +133,8 @@ def test_orphans_are_this_folders_snakemake_jobs(cluster, tmp_path):
     )
     jobs = jobs_here(here)
     assert [(job.number, job.state, job.rule) for job in jobs] == [
-        ("7", "running", "train"),
-        ("9", "pending", "gather"),
+        ("7", "RUNNING", "train"),
+        ("9", "PENDING", "gather"),
     ]
     with pytest.raises(SlurmError, match=r"2 jobs of an earlier run.*gather, train.*scancel 7 9"):
         refuse_orphans(here)
@@ -190,12 +190,12 @@ def test_what_is_left_of_a_run_is_cancelled(cluster, tmp_path):
 
 
 def test_a_rule_without_wildcards_has_a_name():
-    assert Job("1", "running", "rule_summarise_corpora").rule == "summarise_corpora"
+    assert Job("1", "RUNNING", "rule_summarise_corpora").rule == "summarise_corpora"
 
 
 @pytest.mark.parametrize("name", ["it's", 'a "b"', "$HOME", "`x`", "a\\b", "a\nb"])
 def test_names_that_a_shell_would_read_are_refused(name):
-    with pytest.raises(SlurmError, match=r"cannot be named.*Rename it"):
+    with pytest.raises(SlurmError, match=r"cannot be passed.*Rename it"):
         refuse_names(["config/fine.yaml", f"config/{name}.yaml"])
 
 

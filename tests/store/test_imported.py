@@ -164,7 +164,7 @@ STATE_DICTS = {
     "bool": (lambda: with_(B, sound()[B] > 0), f"{B} is of torch.bool"),
     "complex": (lambda: with_(W, sound()[W].to(torch.complex64)), f"{W} is of torch.complex64"),
     "float8": (lambda: with_(W, sound()[W].to(torch.float8_e4m3fn)), f"{W} is of torch.float8_e4m3fn"),
-    "all integers": (lambda: {n: w.int() for n, w in sound().items()}, "and 22 more. Expected finite weights"),
+    "all integers": (lambda: {n: w.int() for n, w in sound().items()}, "and 22 more. Expected dense, finite"),
     "transposed": (lambda: shaped(W, 3, 4, 12), f"{W} is [3, 4, 12] instead of [3, 12, 4]"),
     "heads merged": (lambda: shaped(W, 12, 12), f"{W} is [12, 12] instead of [3, 12, 4]"),
     "a row too few": (lambda: shaped("embed.W_E", 16, 12), "embed.W_E is [16, 12] instead of [17, 12]"),

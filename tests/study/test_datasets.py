@@ -70,10 +70,10 @@ def test_losses_have_the_unit_of_the_task(config):
     """Of regression a squared error; what is no loss keeps its unit."""
     experiment = read(config).experiments["language"]
     (spec,) = (each for each in MEASURES if each.name == "metrics")
-    assert words(experiment, spec) == spec.words
+    assert words(experiment, spec) == spec.all_variables
     squares = words(experiment.model_copy(update={"task": "regression"}), spec)
-    assert {name: variable.unit for name, variable in squares.items() if spec.words[name].unit == NATS} == {
+    assert {name: variable.unit for name, variable in squares.items() if spec.all_variables[name].unit == NATS} == {
         "loss": "squared error", "loss_by_position": "squared error", "icl_score": "squared error",
         "icl_score_se": "squared error", "loss_se": "squared error", "loss_by_position_se": "squared error",
     }  # fmt: skip
-    assert squares["weight_norm"] == spec.words["weight_norm"]
+    assert squares["weight_norm"] == spec.all_variables["weight_norm"]

@@ -35,7 +35,7 @@ def test_results_record_their_settings_under_the_name_of_the_section():
 
 
 def test_the_words_of_a_row_are_its_variables_and_those_added():
-    words = {spec.name: spec.words for spec in MEASURES}
+    words = {spec.name: spec.all_variables for spec in MEASURES}
     assert {"q_composition", "head_type"} < set(words["attention_scores"])
     assert set(words["ablation"]) == {"ablation", "ablation_se"}
 
@@ -51,7 +51,7 @@ def test_variables_have_a_name_and_a_unit_or_are_told_both_by_their_kernel():
 def test_units_of_an_error_are_a_number_in_the_section_of_its_measure():
     """And every error over probes, of which there are few, says so."""
     for spec in MEASURES:
-        for name, variable in spec.words.items():
+        for name, variable in spec.all_variables.items():
             if variable.over:
                 assert name.endswith("_se"), (spec.name, name)
                 assert variable.over in spec.section.model_fields, (spec.name, name)
@@ -99,7 +99,7 @@ def test_contexts_are_those_that_the_section_names():
         "token_losses": [({"distribution": "english"}, ("english", "held_out"))],
         "path_patching": [({"words_of": "english"}, ("english", "held_out"))],
     }
-    chosen = {spec.name: spec.contexts for spec in MEASURES if spec.contexts}
+    chosen = {spec.name: spec.reads_contexts_of for spec in MEASURES if spec.reads_contexts_of}
     assert chosen.keys() == {spec.name for spec in MEASURES if "data.contexts(" in source(spec)}
     assert chosen.keys() >= sections.keys()
     for name, cases in sections.items():

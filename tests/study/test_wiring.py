@@ -64,7 +64,7 @@ def declared():
     """Every spec with each section that an experiment has of it, and how the section is changed in place."""
     for spec in (*MEASURES, *ANALYSES):
         for name, experiment in study().experiments.items():
-            sections = spec.declared(experiment)
+            sections = (spec.section_of if spec in ANALYSES else spec.declared)(experiment)
             each = sections if isinstance(sections, dict) else {spec.name: sections} if sections else {}
             for dataset, section in each.items():
                 if type(section).model_fields:
@@ -104,7 +104,7 @@ def test_what_is_varied_and_swept_has_these_keys_of_the_base_setting_and_no_othe
     }  # fmt: skip
     for spec in (*MEASURES, *ANALYSES):
         for name in read_by.keys() & {spec.name}:
-            sections = spec.declared(experiment)
+            sections = (spec.section_of if spec in ANALYSES else spec.declared)(experiment)
             section = sections[name] if isinstance(sections, dict) else sections
             before = leaves(told(spec, experiment, section))
             for (key,), value in leaves(getattr(experiment.sampling, kind)).items():

@@ -120,7 +120,7 @@ def measuring(wildcards):
 
 def blocks_of(spec):
     """Return the blocks of the contexts of a distribution, or of those that a measure without one names."""
-    if spec.contexts:
+    if spec.reads_contexts_of:
         return lambda w: blocks_for(w, named_contexts(spec, w)[0])
     if not spec.per_distribution:
         return []
@@ -130,7 +130,7 @@ def blocks_of(spec):
 def named_contexts(spec, wildcards):
     """Return distribution and side of the contexts that a measure names."""
     of = experiment(wildcards)
-    return spec.contexts(of, spec.declared(of)[wildcards.dataset])
+    return spec.reads_contexts_of(of, spec.declared(of)[wildcards.dataset])
 
 
 def teacher_of(spec):
@@ -244,4 +244,4 @@ def gathering(wildcards, parts, whole=None):
 def added_by(wildcards):
     """Return the function that adds variables to a gathered dataset; "" if there is none."""
     spec = spec_of(wildcards)
-    return getattr(spec and spec.added(experiment(wildcards)), "function", "")
+    return getattr(spec and spec.finish_of(experiment(wildcards)), "function", "")

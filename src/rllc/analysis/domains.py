@@ -16,15 +16,15 @@ EXTREMA = (PEAK, TROUGH)  # kinds of boundaries
 REDRAWS = 1000  # of the curves, for standard errors to about 2 %
 VARIABLES = {
     "correlation": ("Pearson correlation of the LLC with that on the reference, over checkpoints", "1"),
-    "correlation_se": ("standard error of it, of LLCs drawn anew, as independent", "1"),
+    "correlation_se": ("standard error of correlation, by redrawing the LLCs independently", "1"),
     "least_correlation": ("smallest correlation of a distribution that is no programming language", "1"),
-    "least_correlation_se": ("standard error of it", "1"),
+    "least_correlation_se": ("standard error of least_correlation", "1"),
     "correlation_gap": (
         "mean correlation of distributions that are no programming language less that of those that are", "1",
     ),
-    "correlation_gap_se": ("standard error of it", "1"),
+    "correlation_gap_se": ("standard error of correlation_gap", "1"),
     "science_fall": ("fall of the LLC in the stage on scientific text less that on the reference", "1"),
-    "science_fall_se": ("standard error of it", "1"),
+    "science_fall_se": ("standard error of science_fall", "1"),
     "boundary_shift": (
         "|log2| of the step of an extremum of the LLC on the reference over the nearest alike, median over "
         "extrema and distributions",

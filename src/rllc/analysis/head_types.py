@@ -9,14 +9,15 @@ import xarray as xr
 from rllc.analysis.kinds import TYPES
 from rllc.vocabulary import describe
 
-SCORES = {
+SCORES = {  # type -> its score, in the order of ``TYPES``: ``_types`` relies on it
     "previous-token": "previous_token",
     "current-token": "current_token",
     "induction": "prefix_matching",
 }
 THRESHOLDS = {"previous_token": 0.2, "current_token": 0.2, "prefix_matching": 0.05}
-# Prefix-matching score of any head at which induction begins, at any checkpoint; "early" ends there. Our
-# value: five times the score of random weights in contexts of 128 tokens (0.011).
+# Induction begins at the first checkpoint at which any head's prefix-matching score reaches this. Claims
+# about early training end there. Our value: between four and five times the score of random weights (0.011 in
+# contexts of 128 tokens).
 INDUCTION_BEGINS = 0.05
 MARGIN = 2.0  # standard errors between a score and its threshold, within which a type is uncertain
 VARIABLES = {
@@ -61,8 +62,8 @@ def head_types(heads: xr.Dataset, *, thresholds: Mapping[str, float] = THRESHOLD
     A head is previous-token, current-token or induction where ``previous_token``, ``current_token`` or
     ``prefix_matching`` (seed, step, head; mean attention weights in 0..1) at the last checkpoint is at
     least its threshold. If several are, the score that is largest **in units of its threshold** wins.
-    A head below all thresholds is "multigram", the name of all other heads in arXiv 2410.02984, independent
-    of its tokens. A head with a missing score and no score above its threshold is "unknown".
+    A head below all thresholds is "multigram", as arXiv 2410.02984 calls all other heads, whatever tokens
+    they act on. A head with a missing score and no score that reaches its threshold is "unknown".
 
     Raises ValueError for a missing variable, or a threshold that is not positive.
     """
@@ -79,18 +80,19 @@ def head_types(heads: xr.Dataset, *, thresholds: Mapping[str, float] = THRESHOLD
 def types_with_margins(heads: xr.Dataset, *, thresholds: Mapping[str, float] = THRESHOLDS) -> xr.Dataset:
     """Return ``head_type``, ``head_type_uncertain`` (int8) and ``head_type_other``, all (seed, head).
 
-    heads, thresholds, errors  as of ``head_types``; standard errors of scores are ``<score>_se``
+    heads, thresholds  as in ``head_types``; the standard error of a score is ``<score>_se`` in ``heads``
 
     A type is uncertain where a score lies within ``MARGIN`` standard errors of its threshold, and the head
     has another type once that threshold is crossed. Of several such scores the nearest counts, in standard
     errors. Which of two scores above their thresholds is larger is not doubted. Scores without an error are
-    taken as exact.
+    taken as exact. Raises ValueError as ``head_types`` does.
     """
     types = head_types(heads, thresholds=thresholds)
     relative = _relative(heads, thresholds)
     near, crossed = [], []
     for name in SCORES.values():
         own = relative["score"] == name
+        # this score just across its threshold, the others as they are
         other = _types(xr.where(own, xr.where(relative >= 1.0, 0.0, 1.0), relative))
         error = _last(heads[f"{name}_se"]) if f"{name}_se" in heads else xr.zeros_like(types, dtype=float)
         away = abs(_last(heads[name]) - thresholds[name]) / error.where(error > 0)
@@ -124,6 +126,7 @@ def doubts(heads: xr.Dataset, seed: int) -> list[Doubt]:
     for head in own["head"].values[own["head_type_uncertain"].values == 1].tolist():
         one = own.sel(head=head)
         kind, other = (str(one[name].item()) for name in ("head_type", "head_type_other"))
+        # the score that crosses: that of the type or, where the head has none of the three, of the other type
         name = SCORES.get(kind) or SCORES[other]
         score, error = (
             float(one[each].sortby("step")[-1]) if each in one else float("nan")

@@ -22,14 +22,17 @@ VARIABLES = {
     "end_determined": ("whether the boundary at its end is determined: 1 yes, 0 possible", "1"),
     "scale": (f"{SCALE:.0%} quantile of |gain|, where colours end", NATS),
     "mean_gain": ("mean gain of tokens of a kind", NATS),
-    "mean_gain_se": ("standard error of it over contexts", NATS),
-    "counted": ("tokens of that kind", "1"),
+    "mean_gain_se": ("standard error over contexts of mean_gain", NATS),
+    "counted": ("number of tokens of the kind", "1"),
     "excerpt_context": ("context of the excerpt", "1"),
-    "excerpt_start": ("position at which it begins", "1"),
-    "excerpt_score": ("mean gain of its tokens; of repeats: of tokens that came before less the rest", NATS),
+    "excerpt_start": ("position at which the excerpt begins", "1"),
+    "excerpt_score": (
+        "mean gain of the excerpt's tokens; of repeats: of tokens that came before minus the rest",
+        NATS,
+    ),
     "pair": ("a token and the one before it", "1"),
     "pair_gain": (f"mean gain of the pair, of those that are there {OFTEN} times or more", NATS),
-    "pair_count": ("how often it is there", "1"),
+    "pair_count": ("number of times that the pair occurs", "1"),
 }
 
 

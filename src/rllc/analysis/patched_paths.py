@@ -15,12 +15,11 @@ def patched_paths(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -
 
     ``ablated_least``   the smaller of both kinds' losses added by ablating the bracket head (seed, step)
     ``path``            the loss that patching adds (seed, step, brackets)
-    ``path_share``      the loss that patching adds over that (seed, step, brackets)
-    ``path_onset``      of nested brackets, the loss that patching adds at the first checkpoint at or after
-                        that at which a head's prefix matching reaches ``INDUCTION_BEGINS``, over that now
-                        (seed, step); NaN before it, and where none reaches it
-    ``path_transient``  the largest loss that patching has added up to a step, over that now (seed, step,
-                        brackets)
+    ``path_share``      ``path`` over the loss that ablating the bracket head adds (seed, step, brackets)
+    ``path_onset``      ``path`` on nested brackets at the onset, over ``path`` at the step (seed, step).
+                        The onset is the first checkpoint at or after that at which a head's prefix matching
+                        reaches ``INDUCTION_BEGINS``. NaN before it, and where no head reaches it
+    ``path_transient``  the largest ``path`` up to a step, over ``path`` at the step (seed, step, brackets)
 
     Ratios are NaN unless the denominator is above 0. Errors ``_se`` are to first order, for independent
     numbers. They are too large, since both numbers use the same contexts.

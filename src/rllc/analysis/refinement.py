@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.contrasts import by_chain, difference
-from rllc.quality import BITS, quality_attributes
+from rllc.quality import QUALITY_DTYPE, quality_attributes
 from rllc.vocabulary import describe
 
 GROUPS = ("induction", "multigram")  # types of heads
@@ -20,8 +20,11 @@ VARIABLES = {
         "standard error of log2_ratio, paired by the chains' noise, given the minibatches",
         "1",
     ),
-    "log2_ratio_prior_only": ("the same of the controls without the loss gradient", "1"),
-    "log2_ratio_prior_only_se": ("standard error of that, the controls taken as independent", "1"),
+    "log2_ratio_prior_only": ("log2_ratio of the controls without the loss gradient", "1"),
+    "log2_ratio_prior_only_se": (
+        "standard error of log2_ratio_prior_only, with controls taken as independent",
+        "1",
+    ),
     "heads_of_group": ("number of heads in the group", "1"),
 }
 
@@ -97,7 +100,7 @@ def refinement(
     labels = xr.DataArray(np.asarray([*GROUPS, GAP], dtype=object), dims="head_group", name="head_group")
     result = xr.concat([*made, gap], labels).transpose("seed", "step", "head_group", "against")
     named = result.drop_vars([name for name in result.coords if name not in result.dims])
-    named["quality"] = named["quality"].astype(BITS).assign_attrs(quality_attributes())
+    named["quality"] = named["quality"].astype(QUALITY_DTYPE).assign_attrs(quality_attributes())
     return describe(named, VARIABLES).assign_attrs(distribution=distribution)
 
 

@@ -17,10 +17,10 @@ VERDICTS = {
 DECIDED = ("holds", "half", "does not")
 OWN = "as the statistic"
 PER_SEED = {
-    "value": ("the number of the claim, less or over what it is compared with", OWN),
+    "value": ("the number of the claim, minus or divided by the number compared with", OWN),
     "value_se": ("standard error of the value, by redraws of the estimates; NaN: none is known", OWN),
-    "degrees_of_freedom": ("degrees of freedom of that error, by Welch and Satterthwaite", "1"),
-    "unreliable": ("share of the estimates behind the value that are not reliable, NaN: they are none", "1"),
+    "degrees_of_freedom": ("degrees of freedom of value_se, by Welch and Satterthwaite", "1"),
+    "unreliable": ("largest share of a curve's estimates that are not reliable, NaN: there are none", "1"),
     "passes": (
         f"whether the claim passes in a seed; undecided where the {INTERVAL:.0%} Student interval crosses "
         f"a bound, more than {DOUBTED:.0%} of the estimates are not reliable, or the claim presupposed does "

@@ -1,6 +1,6 @@
 """Attach controls to an estimate, after checking that they share its setting, batches and centre losses.
 
-``with_controls`` is the one place that adds controls and updates the quality.
+``with_controls`` adds controls that were computed apart from their estimate, and updates its ``quality``.
 """
 
 from typing import Any
@@ -21,15 +21,17 @@ FREE = {
     "drift_free",
     "antithetic_pairs",
 }  # settings in which a control may differ from its estimate
-OF_CHAINS = "llc_prior_only_chain"
+PRIOR_ONLY_CHAIN = "llc_prior_only_chain"
 VARIABLES = {
     "llc_prior_only": (
         "control: the same estimate without the gradient term in the sampler, same noise and batches", "1",
     ),
     "llc_prior_only_se": ("Monte Carlo standard error of the control", "1"),
-    OF_CHAINS: ("control: the same chain without the gradient", "1"),
+    PRIOR_ONLY_CHAIN: ("control: the same chain without the gradient", "1"),
     "llc_drift_free": (
-        "control: the same estimate with the gradient less that at the checkpoint: no slope, no drift", "1",
+        "control: the same estimate with the gradient at the checkpoint subtracted, so that chains do not "
+        "walk down its slope",
+        "1",
     ),
     "llc_drift_free_se": ("Monte Carlo standard error of the drift-free control", "1"),
 }  # fmt: skip
@@ -43,31 +45,33 @@ def with_controls(
     estimate    the result of an estimator
     prior_only  its control without the gradient, made with ``control_of=estimate``. None: use the control
                 inside the estimate (from ``antithetic_pairs`` or ``report_control``), if any
-    drift_free  its drift-free control, made likewise. None: the quality does not judge the drift
+    drift_free  its drift-free control, made likewise. None: ``quality`` cannot have ``drift_dominated`` or
+                ``mean_not_equilibrated``
 
     Adds ``llc_prior_only``, ``llc_prior_only_se`` (component), ``llc_prior_only_chain`` (component,
-    chain) and ``llc_drift_free``, ``llc_drift_free_se`` (component) for the given controls. ``quality`` gains
-    ``prior_dominated``, ``drift_dominated`` and ``mean_not_equilibrated``. Its attribute ``judged_against``
-    names the controls, or is "no control". Without a control, the quality does not judge the prior.
+    chain) and ``llc_drift_free``, ``llc_drift_free_se`` (component) for the given controls. ``quality`` can
+    then have the flags ``prior_dominated``, ``drift_dominated`` and ``mean_not_equilibrated``. Its attribute
+    ``judged_against`` names the controls, or is "no control". Without a control, ``quality`` cannot have
+    ``prior_dominated``.
 
-    Raises ValueError where a control has another setting than the estimate, or is another kind of control.
+    Raises ValueError where a control is not an estimator's dataset, where it differs from the estimate in
+    setting, components or losses at the centre, or where it is the other kind of control.
     """
-    made, chains = {}, {"prior_only": estimate.get(OF_CHAINS), "drift_free": None}
+    made, chains = {}, {"prior_only": estimate.get(PRIOR_ONLY_CHAIN), "drift_free": None}
     for name, control in (("prior_only", prior_only), ("drift_free", drift_free)):
         if control is not None:
             _check_control(name, control, estimate)
             chains[name] = control["llc_chain"]
             made |= {f"llc_{name}": control["llc"], f"llc_{name}_se": control["llc_se"]}
     if prior_only is not None:
-        made[OF_CHAINS] = prior_only["llc_chain"].reindex(chain=estimate["chain"])
+        made[PRIOR_ONLY_CHAIN] = prior_only["llc_chain"].reindex(chain=estimate["chain"])
     dataset = estimate.assign({**made, "quality": judge_against_controls(estimate, **chains)})
     return describe(dataset, {name: VARIABLES[name] for name in made})
 
 
 def _check_control(name: str, control: Any, estimate: xr.Dataset) -> None:
     """Raise ValueError where ``control`` is not the control ``name`` of the estimate."""
-    if not isinstance(control, xr.Dataset) or not {"llc_chain", "loss_at_center"} <= set(control):
-        raise ValueError(f"{name} is a {type(control).__name__}: expected the dataset of an estimator")
+    _check_dataset(name, control, "llc_chain", "loss_at_center")
     expected = {key: value for key, value in estimate.attrs.items() if key not in FREE}
     for key, value in {
         **expected,
@@ -89,13 +93,24 @@ def _check_control(name: str, control: Any, estimate: xr.Dataset) -> None:
         )
 
 
+def _check_dataset(name: str, given: Any, *needed: str) -> None:
+    """Raise ValueError where the argument ``name`` is no dataset, or lacks one of these variables."""
+    if not isinstance(given, xr.Dataset):
+        kind = type(given).__name__
+        raise ValueError(f"{name} is a {kind}: expected the dataset that an estimator returned")
+    missing = [variable for variable in needed if variable not in given]
+    if missing:
+        raise ValueError(
+            f"{name} lacks {', '.join(missing)}: expected the whole dataset that an estimator returned"
+        )
+
+
 def known_at_center(control_of: Any, setting: SamplerConfig) -> tuple[Tensor, float]:
     """Return the estimate's losses at the centre [draw], and its mean loss over the init batches.
 
     Raises ValueError where ``control_of`` is not an estimate, is itself a control, or has another setting.
     """
-    if not isinstance(control_of, xr.Dataset) or not {"loss_at_center", "init_loss"} <= set(control_of):
-        raise ValueError(f"control_of is a {type(control_of).__name__}: expected the dataset of an estimate")
+    _check_dataset("control_of", control_of, "loss_at_center", "init_loss")
     own = {name: value for name, value in setting.facts().items() if name not in FREE}
     for name, value in {**own, "gradient": 1, "drift_free": 0}.items():
         if control_of.attrs.get(name) != value:
@@ -117,6 +132,6 @@ def check_center(here: Tensor, known: Tensor) -> None:
     if differs.any():
         draw = int(differs.nonzero()[0])
         raise ValueError(
-            f"control_of has the loss {known[draw]:.6g} at the centre of draw {draw}, its control "
-            f"{here[draw]:.6g}: expected the same loss, weights and batches for both"
+            f"control_of has the loss {known[draw]:.6g} at the centre on the batch of draw {draw}, its "
+            f"control {here[draw]:.6g}: expected the same loss, weights and batches for both"
         )

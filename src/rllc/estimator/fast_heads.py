@@ -62,8 +62,8 @@ def estimate_heads(
 
     Equals ``llc.estimate`` draw by draw, to float tolerance, with the loss
     ``models.loss.next_token_loss(architecture)`` and a mask per head. A head's mask selects index h of W_K,
-    W_O, W_Q, W_V, b_K, b_Q and b_V. Arguments with the same name mean the same in both. ``rest`` are further
-    arguments of ``results.estimated``.
+    W_O, W_Q, W_V, b_K, b_Q and b_V. Arguments with the same name mean the same in both, except
+    ``max_memory``. ``rest`` are further arguments of ``results.estimated``.
 
     weights     all weights of the model, by name
     batches     next-token minibatches (``rllc.tasks.batch.Batch``)
@@ -148,33 +148,37 @@ def sample_heads(
     if control:
         traces.at_center.copy_(at_center)
     own_center = torch.full_like(traces.at_center, float("nan"))
-    first_kept = setting.burn_in * setting.thinning if control else 0
+    gradient = reads_gradient(setting)
+    # The first step at which a loss is computed: a control without gradients needs none in its burn-in.
+    first_check = setting.burn_in * setting.thinning if control and not gradient else 0
 
     def load_batch(step: Step) -> tuple[CenterPass | None, Tensor | None]:
         needed = step.read or (step.records and not control)
         if not needed:
             return None, None
         batch = to_device(batches[step.number % len(batches)], device)
-        if step.number == first_kept:
+        if step.number == first_check:
             check_batch(batch, architecture)
-        passed, center_loss = _run_at_center(model, batch, bounds)
+        center_pass, center_loss = _run_at_center(model, batch, bounds)
         if step.records:
             own_center[step.draw] = center_loss
         # The first loss is checked now, the others after the run: each check waits for a GPU.
-        if step.number == first_kept:
+        if step.number == first_check:
             check_at_center(center_loss)
             if at_center is not None:
                 check_center(own_center, at_center)
-        return passed, center_loss if not control or setting.drift_free else None
+        # A control keeps its estimate's losses in ``traces.at_center``. Only a drift-free one has acceptance
+        # probabilities, which need the loss at the centre.
+        return center_pass, (center_loss if not control or setting.drift_free else None)
 
-    def evaluate(chain_batch: ChainBatch, passed: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
+    def evaluate(chain_batch: ChainBatch, center_pass: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
         head, positions = chain_batch.component, chain_batch.positions
-        return _evaluate(model, bounds, head, positions, passed, gradient=gradient)
+        return _evaluate(model, bounds, head, positions, center_pass, gradient=gradient)
 
     with _product_precision(device):
         run_chains(
             [group], traces, advance=advance_of(setting), load_batch=load_batch, evaluate=evaluate,
-            setting=setting, gradient=reads_gradient(setting), control=control,
+            setting=setting, gradient=gradient, control=control,
         )  # fmt: skip
     check_at_center(traces.at_center)
     if control:
@@ -204,8 +208,8 @@ def sample_head_pairs(
     def run_at_center(batch: Batch) -> tuple[CenterPass, Tensor]:
         return _run_at_center(model, to_device(batch, device), bounds)
 
-    def losses(head: str, positions: Tensor, passed: Any) -> Tensor:
-        return _evaluate(model, bounds, head, positions, passed, gradient=False)[0]
+    def losses(head: str, positions: Tensor, center_pass: Any) -> Tensor:
+        return _evaluate(model, bounds, head, positions, center_pass, gradient=False)[0]
 
     if further is not None:
         check_batch(further[0], architecture)
@@ -236,10 +240,10 @@ def _run_at_center(model: Folded, batch: Batch, bounds: Bounds) -> tuple[CenterP
 
 
 def _evaluate(
-    model: Folded, bounds: Bounds, head: str, positions: Tensor, passed: CenterPass, *, gradient: bool
+    model: Folded, bounds: Bounds, head: str, positions: Tensor, center_pass: CenterPass, *, gradient: bool
 ) -> tuple[Tensor, Tensor | None]:
     """Return a head's losses [chain], and gradients [chain, n] or None, at positions [chain, n]."""
-    layers, targets = passed
+    layers, targets = center_pass
     layer, index = _layer_and_index(head)
     higher = [(model.layers[i], layers[i].asked) for i in range(layer + 1, len(layers))]
     return losses_and_gradients(

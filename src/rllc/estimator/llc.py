@@ -63,8 +63,8 @@ def estimate(
                   It may depend on these two arguments only, so put a torch module in eval mode
     weights       the centre w*, by name; selected weights are float32 or float64
     batches       move m of every chain and component uses ``batches[m % len(batches)]``, fetched once per
-                  move (the first once more, to check the loss). With fewer batches than moves, the result is
-                  the LLC of this finite set
+                  move in each pass (``max_memory``), the first once more to check the loss. With fewer
+                  batches than moves, the result is the LLC of this finite set
     components    boolean masks by weight name, for each component. A weight without a mask is frozen. None
                   instead of masks selects all weights
     n_beta        inverse temperature times the number of samples: the factor of the mean loss
@@ -95,8 +95,8 @@ def estimate(
     vectorize     evaluate all chains of a component in one call of the loss (``torch.func.vmap``). The draws
                   agree up to rounding. Many times faster for a tiny loss, where Python dominates the time
     device        where to compute (None: on the weights' device)
-    max_memory    maximum bytes for the chains' vectors. The result does not depend on it (with ``vectorize``:
-                  up to rounding)
+    max_memory    maximum bytes for the chains' vectors; further chains run in another pass over the batches.
+                  The result does not depend on it (with ``vectorize``: up to rounding)
     divergence_factor  see ``results.summarise``
     control_of    the estimate that this control belongs to. Give the same arguments, but ``gradient=False``
                   or ``drift_free=True``, ``antithetic_pairs=0``, and any number of chains. Its losses at w*

@@ -18,7 +18,7 @@ Estimate = Callable[..., xr.Dataset]  # (setting=, ..) -> the dataset of results
 
 TRACES = {
     "trace_loss": ("minibatch loss of each draw, before the move", NATS),
-    "trace_paired_loss": ("the same minus the loss at the checkpoint on the same minibatch", NATS),
+    "trace_paired_loss": ("loss of each draw minus the loss at the checkpoint on the same minibatch", NATS),
 }
 
 

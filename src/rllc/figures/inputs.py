@@ -10,7 +10,7 @@ from rllc.analysis.head_types import types_at, types_with_margins
 from rllc.analysis.kinds import TYPES
 from rllc.figures.drawing import Datasets, Names, Seed, Seeds
 from rllc.figures.uncertain import OTHER
-from rllc.quality import BITS, FAULTS, MISSING, REASONS
+from rllc.quality import FAULTS, FLAGS, MISSING, QUALITY_DTYPE
 
 
 def need(datasets: Datasets, name: str, *variables: str) -> xr.Dataset:
@@ -125,7 +125,7 @@ def quality_flags(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
     """Return ``quality`` in the dims of ``dataset[name]`` as integers, 0 if missing; None without any."""
     if "quality" not in dataset:
         return None
-    bits = dataset["quality"].fillna(MISSING).astype(BITS)
+    bits = dataset["quality"].fillna(MISSING).astype(QUALITY_DTYPE)
     return bits.where(dataset[name].notnull(), 0).transpose(*dataset[name].dims).rename("quality")
 
 
@@ -141,10 +141,10 @@ def counted(dataset: xr.Dataset, name: str) -> tuple[Counter[str], Counter[str]]
     faults, cautions = Counter(), Counter()
     if bits is None:
         return faults, cautions
-    for reason in REASONS:
-        number = int(((bits.astype(np.int64) & reason.mask) > 0).sum())
+    for flag in FLAGS:
+        number = int(((bits.astype(np.int64) & flag.mask) > 0).sum())
         if number:
-            (faults if reason.fault else cautions)[reason.name.replace("_", " ")] = number
+            (faults if flag.fault else cautions)[flag.name.replace("_", " ")] = number
     return faults, cautions
 
 

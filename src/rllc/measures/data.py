@@ -53,8 +53,10 @@ class Data(Protocol):
         ...
 
     def part(self, name: str) -> xr.Dataset:
-        """What the measure ``name``, which its row names under ``after``, found for this seed in the last
-        chunk of checkpoints."""
+        """Return what the measure ``name`` found for this seed in the last chunk of checkpoints.
+
+        The specification of the reading measure names it under ``after``.
+        """
         ...
 
     def seed(self, step: int, *, seeded: bool = False) -> int:

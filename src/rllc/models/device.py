@@ -62,7 +62,7 @@ def without_denormals() -> Iterator[None]:
 
 
 @contextmanager
-def products(precision: str) -> Iterator[None]:
+def product_precision(precision: str) -> Iterator[None]:
     """Context manager: set whether CUDA multiplies float32 matrices as TF32; restore the setting after."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if precision == "tf32" else "highest")
@@ -89,5 +89,5 @@ def computing(device: str, precision: str) -> Iterator[Callable[[Mapping[str, Te
     if precision == "bf16":
         raise ValueError('a measure cannot be taken at precision "bf16": expected "fp32" or "tf32"')
     place = choose(device)
-    with products(precision), onednn(), without_denormals():
+    with product_precision(precision), onednn(), without_denormals():
         yield lambda weights: {name: weight.to(place) for name, weight in weights.items()}

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rllc.models.device import products
+from rllc.models.device import product_precision
 from rllc.models.weights import Weights
 from rllc.seeds import derive, generator
 from rllc.tasks.batch import Batch, Examples
@@ -31,7 +31,7 @@ class Checkpoint(NamedTuple):
     step     updates made so far
     weights  float32, on the CPU, without gradient; later updates do not change them
     state    the state to resume from: weights/*, exp_avg/*, exp_avg_sq/*, step, losses (flat, on the CPU)
-    losses   float32 [step]: minibatch loss of each update since step 0, nats/token
+    losses   float32 [step]: minibatch loss of each update since step 0, in the unit of ``loss``
     """
 
     step: int
@@ -86,8 +86,8 @@ def train(
     precision         precision of the passes: "fp32", "tf32" (CUDA only) or "bf16" (autocast); weights are
                       fp32
     state             ``Checkpoint.state`` of an earlier step of this run, to resume from
-    report            called with (updates made, latest loss): after each update on a CPU, every
-                      ``LOSSES_PER_LOOK`` updates on another device
+    report            called with (updates made, latest loss): after each update on a CPU; on another device
+                      every ``LOSSES_PER_LOOK`` updates and at each checkpoint
 
     Other settings are the keys of ``rllc.study.runs.Training``.
 
@@ -168,7 +168,7 @@ def train(
         updater.param_groups[1]["lr"] = rate * min(1.0, (step + 1) / (late_layers_ramp or 1))
         batch = batches(step)
         batch = type(batch)(*(part.to(device) for part in batch))
-        with products(precision):
+        with product_precision(precision):
             with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bf16"):
                 value = loss(live, batch)
             value.backward()
@@ -211,7 +211,7 @@ def shuffled_batches(examples: Examples, *, batch_size: int, seed: int) -> Calla
 def fresh_batches(
     generate: Callable[..., Examples], settings: Mapping[str, Any], *, batch_size: int, seed: int
 ) -> Callable[[int], Batch]:
-    """Return ``step -> Batch``: minibatches that are generated on demand, so no example repeats.
+    """Return ``step -> Batch``: minibatches that are generated on demand, so there are no epochs.
 
     generate  ``generate(count, seed=, **settings)``; step t has the stream (seed, "fresh batch", t)
     """
@@ -250,6 +250,7 @@ def _check_state(state: Mapping[str, Tensor], weights: Weights) -> None:
 def _checkpoint(
     step: int, live: Weights, updater: torch.optim.Optimizer, losses: np.ndarray, rate: float
 ) -> Checkpoint:
+    """Return the checkpoint after ``step`` updates. Raises TrainingDiverged where a weight is not finite."""
     weights = {name: w.detach().to("cpu", copy=True) for name, w in live.items()}
     broken = [name for name, w in weights.items() if not w.isfinite().all()]
     if broken:

@@ -122,10 +122,10 @@ def first_inputs(
 ) -> tuple[Tensor, tuple[Tensor, Tensor], Tensor | None]:
     """Return the residual stream at the queried positions, ``attention_inputs`` of layer 0, and an index.
 
-    The inputs depend only on token and position. If a batch has at least twice as many contexts as there are
-    tokens, the inputs are per pair of token and position, [vocab, context, model], so that they and their
-    projections are computed once per pair. The index [batch, context] then locates them. Otherwise it is
-    None.
+    The inputs depend only on token and position. If a batch has at least twice as many contexts as the
+    vocabulary has tokens, the inputs are per pair of token and position, [vocab, context, model], so that
+    they and their projections are computed once per pair. The index [batch, context] then locates them.
+    Otherwise it is None.
     """
     context = tokens.shape[1]
     if len(tokens) < 2 * architecture.d_vocab:

@@ -1,8 +1,8 @@
 """How long finished jobs took, against the cost model: Snakemake's benchmark files in the results folder.
 
 A benchmark file holds seconds, but neither settings nor device. So a job counts only if Snakemake's record
-says that it, and all jobs before it, had the settings files of today. These name the device too, except for
-``compute.device: auto``. Code may have changed since. Nothing is written.
+says that it, and all jobs before it, had the present settings files. The files name the device too, except
+for ``compute.device: auto``. Code may have changed since. Nothing is written.
 """
 
 import csv
@@ -23,12 +23,18 @@ from rllc.study.steps import chunks
 from rllc.study.study import Study
 
 MOST = 30  # jobs of a rule and experiment that are read
-SHORT = 10.0  # seconds: where both forecast and record are shorter, most of the time is the start of the job
-EARLIER = 10.0  # seconds by which a result is older than a job that found it
+# Seconds. Where both forecast and record are shorter, most of the time is the start of the job, so the job
+# does not count.
+SHORT = 10.0
+# Seconds. A file that is older than the start of a job by more than this was there before the job.
+EARLIER = 10.0
 
 
 def paces(study: Study, dag: Any, persistence: Any) -> Paces:
-    """Return (rule, experiment) -> how fast its finished jobs were; experiment "": all of the rule."""
+    """Return (rule, experiment) -> recorded over forecast time of its finished jobs.
+
+    The experiment "" stands for all jobs of the rule.
+    """
     same = _same_settings(dag, persistence)
     groups: dict[tuple[str, str], list[Any]] = defaultdict(list)
     for job in dag.jobs:
@@ -60,7 +66,10 @@ def _shuffled(jobs: Iterable[Any]) -> list[Any]:
 
 
 def _ratios(study: Study, jobs: Iterable[Any]) -> Iterator[float]:
-    """Yield recorded over forecast work of the jobs that say something about it."""
+    """Yield recorded over forecast work of the jobs that count.
+
+    They have a benchmark, computed everything themselves, and took long enough (``SHORT``).
+    """
     for job in jobs:
         rule, taken = job.rule.name, seconds(Path(job.benchmark))
         if taken is None or _resumed(study, job, taken):
@@ -71,7 +80,10 @@ def _ratios(study: Study, jobs: Iterable[Any]) -> Iterator[float]:
 
 
 def _resumed(study: Study, job: Any, taken: float) -> bool:
-    """Return whether a job found checkpoints, or results at checkpoints, that an earlier one had made."""
+    """Return whether a job found checkpoints, or results at checkpoints, that an earlier one had made.
+
+    True where files cannot be read.
+    """
     try:
         began, output = Path(job.benchmark).stat().st_mtime - taken, Path(job.output[0])
         if job.rule.name == "train":
@@ -85,7 +97,7 @@ def _resumed(study: Study, job: Any, taken: float) -> bool:
 
 
 def _same_settings(dag: Any, persistence: Any) -> Callable[[Any], bool]:
-    """Return a function: whether the results of a job, and of all before it, have today's settings."""
+    """Return a function: whether the results of a job, and of all before it, have the present settings."""
 
     @cache
     def same(job: Any) -> bool:
@@ -95,6 +107,7 @@ def _same_settings(dag: Any, persistence: Any) -> Callable[[Any], bool]:
         record = persistence.metadata(job.output[0])
         if not orphans.is_of(record, output):
             return False
+        # Snakemake records each parameter as its repr.
         if repr(str(job.params.settings)) not in (record.params or ()):
             return False
         return all(same(before) for before in dag.job_dependencies(job))

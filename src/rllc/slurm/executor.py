@@ -5,10 +5,10 @@ The plugin (2.8.0) has three faults:
 - If `scontrol` fails once, the plugin asks a database that may not exist.
 - If Slurm no longer knows a job, the plugin waits for it for ever.
 
-Settings of the profile cure only the first. A program in `squeue`'s place sees neither outputs nor logs. So
-this module replaces the status check, ``rllc.slurm.submission`` wraps the submission, and the rest is the
-plugin's. Other versions of the plugin are refused. The profile names this executor `rllc-slurm`
-(``snakemake_executor_plugin_rllc_slurm``).
+Settings of the profile cure only the first. A wrapper around the command `squeue` could not look at outputs
+and logs to judge a forgotten job. So this module replaces the status check, ``rllc.slurm.submission`` wraps
+the submission, and the rest is the plugin's. Other versions of the plugin are refused. The profile names this
+executor `rllc-slurm` (``snakemake_executor_plugin_rllc_slurm``).
 """
 
 import asyncio
@@ -27,11 +27,19 @@ from snakemake_interface_executor_plugins.jobs import JobExecutorInterface
 from rllc.run.writable import closed
 from rllc.slurm import failure_reason, output_lock
 from rllc.slurm.profile import refuse_unread
-from rllc.slurm.queue import ENDED, Job, SlurmError, StatusSource, Unanswered, states, status_source
+from rllc.slurm.queue import (
+    ENDED,
+    LONGEST_WAIT,
+    Job,
+    SlurmError,
+    StatusSource,
+    Unanswered,
+    states,
+    status_source,
+)
 from rllc.slurm.submission import Submission, comment, number
 
 PACKAGE, VERSION = "snakemake-executor-plugin-slurm", "2.8.0"
-LONGEST = 180  # largest number of seconds between two status checks, as in the plugin
 REMINDER = 600  # seconds of an outage until the next message
 FAILED = {"BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT"}
 # Slurm may put such a job back into the queue, which shows after a while.
@@ -67,7 +75,7 @@ class Executor(Submission):
         """Set up the state that the plugin's executor lacks."""
         self.begin_submissions(interval)
         self._outage: float | None = None  # when the outage began
-        self._said = 0.0
+        self._said = 0.0  # when the last message about the outage was given
         self._read_only: set[Path] = set()  # unwritable folders already reported
         self._held: set[str] = set()  # numbers of held jobs already reported
         self._doubted: dict[JobExecutorInterface, float] = {}  # -> the time since when its state is uncertain
@@ -94,7 +102,7 @@ class Executor(Submission):
                 self._doubted.pop(info.job, None)
             else:
                 yield info
-        longer = min(self.next_seconds_between_status_checks + 10, LONGEST)
+        longer = min(self.next_seconds_between_status_checks + 10, LONGEST_WAIT)
         self.next_seconds_between_status_checks = self._interval if ended or self._doubted else longer
 
     async def sleep(self) -> None:
@@ -137,6 +145,7 @@ class Executor(Submission):
                 f"Slurm no longer knows job {info.external_jobid}, but it came to its end and made its files."
             )
             self._succeed(info, log)
+        # doubtful or unknown: wait three intervals, in which Slurm may requeue the job or remember it
         elif time.monotonic() - self._doubted.setdefault(info.job, time.monotonic()) < 3 * self._interval:
             return False
         else:
@@ -150,7 +159,7 @@ class Executor(Submission):
             log.unlink(missing_ok=True)
 
     def _fail(self, info: SubmittedJobInfo, job: Job, log: Path) -> None:
-        cured = False
+        retry_at_once = False
         if job.state == "LOST":
             said = (
                 f"Slurm no longer knows job {job.number}, and it did not come to its end: Slurm's controller "
@@ -159,11 +168,13 @@ class Executor(Submission):
         else:
             ended = failure_reason.ended(log)
             cause = failure_reason.cause(job.state, ended)
-            cured = cause in (*failure_reason.ASKED, "CANCELLED")  # a retry with more resources can help
+            # More resources help where those asked for were too few; a cancelled job has nothing to wait for.
+            retry_at_once = cause in (*failure_reason.ASKED, "CANCELLED")
             said = failure_reason.sentence(
                 job.number, info.job.name, cause, job.reason, info.job.resources, ended
             )
-        if not cured:
+        if not retry_at_once:
+            # each attempt waits three times as long as the one before, until what failed has passed
             self._pauses[info.job] = self._interval * 3 ** (info.job.attempt - 1)
         self.report_job_error(info, msg=said, aux_logs=[str(log)])
 

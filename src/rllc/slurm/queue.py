@@ -1,4 +1,4 @@
-"""Checks before jobs go to Slurm: the source of their states, and jobs that an earlier run left."""
+"""Ask Slurm about jobs: their states, jobs of an earlier run, and whether new jobs can be submitted."""
 
 import getpass
 import os
@@ -13,7 +13,8 @@ from typing import NamedTuple
 LONGEST_WAIT = 180  # largest number of seconds between two status queries of the Slurm plugin
 UNKNOWN = "unknown"
 UNSAFE = re.compile("""['"$`\\\\\n]""")
-TRACES = (".snakemake/slurm_logs", ".snakemake/rllc/output_locks")  # logs of the jobs submitted from a folder
+# Logs and locks: one exists where jobs were submitted from a folder.
+TRACES = (".snakemake/slurm_logs", ".snakemake/rllc/output_locks")
 ENDED = {
     "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED",
     "REVOKED", "TIMEOUT",
@@ -29,11 +30,15 @@ class Unanswered(SlurmError):
 
 
 class Job(NamedTuple):
-    """A job of this user that Slurm still has."""
+    """A job of this user as Slurm, or this program, last knew it.
+
+    state    Slurm's word, in upper case; "LOST": Slurm no longer knows the job
+    comment  `rule_<rule>_wildcards_<values joined by _>`, as the plugin writes it; "": unknown
+    """
 
     number: str
     state: str
-    comment: str  # `rule_<rule>_wildcards_<values joined by _>`, as the plugin writes it; "": unknown
+    comment: str
     reason: str = ""
 
     @property
@@ -105,32 +110,39 @@ def status_source(command: str | None, first_check: int) -> StatusSource:
             f"Slurm does not answer ({error}): is this a login node, is the cluster up?"
         ) from error
     age = _seconds(settings, "MinJobAge")
+    # An ended job must still be there at the next check, with one interval to spare. A doubtful one is asked
+    # about for three intervals.
     needed = max(3 * first_check, LONGEST_WAIT + first_check)
     database = "slurmdbd" in _value(settings, "AccountingStorageType")
     accounting = database and ask("sacct", "-X", "--noheader", "--starttime", "now") is not None
     why = "no accounting database answers here (`sacct` fails)"
-    both = ("squeue", "sacct") if accounting else ("squeue",)
+    commands = ("squeue", "sacct") if accounting else ("squeue",)
     if command == "squeue":
         if age >= needed:
-            return StatusSource(both, f"Slurm: state of jobs by squeue, which shows ended ones for {age} s.")
+            return StatusSource(
+                commands, f"Slurm: state of jobs by squeue, which shows ended ones for {age} s."
+            )
         if accounting and age < 3 * first_check:
             return StatusSource(
-                both[::-1], f"Slurm: state of jobs by sacct, since squeue shows ended ones for {age} s only."
+                commands[::-1],
+                f"Slurm: state of jobs by sacct, since squeue shows ended ones for {age} s only.",
             )
         if accounting:
             raise SlurmError(
                 f"squeue forgets ended jobs after {age} s here, sooner than it may be asked again: "
                 "set rllc-slurm-status-command: sacct in the profile"
             )
-        soon = min(age // 3, age - LONGEST_WAIT)
-        lower = f"Lower rllc-slurm-init-seconds-before-status-checks in the profile to {soon} at most, or ask"
+        at_most = min(age // 3, age - LONGEST_WAIT)
+        lower = (
+            f"Lower rllc-slurm-init-seconds-before-status-checks in the profile to {at_most} at most, or ask"
+        )
         raise SlurmError(
             f"the end of jobs could be missed, and the run would wait for ever: {why}, and squeue forgets "
             f"ended jobs after {age} s (MinJobAge), less than the {needed} s needed. "
-            f"{lower if soon > 0 else 'Ask'} the administrators for MinJobAge=300, Slurm's default"
+            f"{lower if at_most > 0 else 'Ask'} the administrators for MinJobAge=300, Slurm's default"
         )
     if accounting:
-        return StatusSource(both[::-1], "Slurm: state of jobs by sacct.")
+        return StatusSource(commands[::-1], "Slurm: state of jobs by sacct.")
     raise SlurmError(
         f"the end of jobs could not be seen, and the run would wait for ever: {why}. "
         "Set rllc-slurm-status-command: squeue in the profile (profiles/slurm has it)"
@@ -147,7 +159,7 @@ def refuse_names(names: Iterable[object]) -> None:
         found = sorted(set(UNSAFE.findall(str(name))))
         if found:
             raise SlurmError(
-                f"{str(name)!r} cannot be named to a job of the cluster: it holds {' '.join(found)!r}. "
+                f"{str(name)!r} cannot be passed to a job of the cluster: it holds {' '.join(found)!r}. "
                 "Rename it without quotes, dollars, backticks, backslashes and line breaks"
             )
 
@@ -168,7 +180,7 @@ def jobs_here(folder: Path) -> list[Job]:
     rows = [line.split("|", 3) for line in listed.splitlines() if line.count("|") >= 3]
     here = folder.resolve()
     return [
-        Job(number, state.lower(), comment)
+        Job(number, state, comment)
         for number, state, workdir, comment in rows
         if state not in ENDED and comment.startswith("rule_") and Path(workdir).resolve() == here
     ]
@@ -195,13 +207,13 @@ def refuse_orphans(folder: Path) -> None:
 
 
 def cancel(folder: Path) -> list[str]:
-    """Cancel the jobs of a run that Snakemake left, and say in a sentence which.
+    """Cancel the jobs of this folder that Slurm still has. Return one sentence that names them; [] if none.
 
     If Ctrl-C comes while Snakemake queries Slurm, Snakemake cancels no job. It never cancels a job that is
     just being submitted. Raises SlurmError if some jobs may be left.
     """
     try:
-        numbers = [job.number for job in jobs_here(folder) if job.state != "completing"]
+        numbers = [job.number for job in jobs_here(folder) if job.state != "COMPLETING"]
     except Unanswered as error:
         raise SlurmError(
             f"jobs of this run may still be queued or running ({error}): see `squeue --me`, and scancel them"

@@ -25,7 +25,7 @@ from rllc.slurm.queue import Unanswered, states
 from rllc.slurm.signals import interrupt_children
 
 PATIENCE = 24 * 3600  # seconds during which a submission is retried
-LONGEST = 600  # largest number of seconds between two tries
+LONGEST_PAUSE = 600  # largest number of seconds between two tries
 
 
 class Submission(plugin.Executor):
@@ -81,7 +81,7 @@ class Submission(plugin.Executor):
             del self._refused[job]
             super()._report_job_error_threadsafe(job_info, msg)
             return
-        pause = min(max(self._interval, waited), LONGEST)
+        pause = min(max(self._interval, waited), LONGEST_PAUSE)
         self.logger.warning(
             f"Job {job.jobid} could not be submitted ({error}). "
             f"That may pass: next try in {pause:.0f} s, and so on for {PATIENCE // 3600} hours."

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rllc.quality import BITS, MISSING
+from rllc.quality import MISSING, QUALITY_DTYPE
 from rllc.vocabulary import FREEDOM, STATUS
 
 ORDER = (
@@ -23,7 +23,7 @@ ORDER = (
     "method",
 )
 # Value of a flag in a cell that no part has. Flags stay integers.
-ABSENT = {"status": np.int8(STATUS.index("missing")), "quality": BITS(MISSING)}
+ABSENT = {"status": np.int8(STATUS.index("missing")), "quality": QUALITY_DTYPE(MISSING)}
 
 
 # Attributes in which parts of one measure may differ: with device `auto`, a GPU may have made some of them.
@@ -41,7 +41,8 @@ def gather(
 
     may_differ  attributes that may differ between parts; they become a list of all values
 
-    Raises ValueError if parts differ in another attribute: they come from different measurements.
+    Raises ValueError if parts differ in another attribute: they come from different measurements. ``inputs``
+    may differ between distributions.
     """
     keys = [name for name in ("component", "distribution", "seed") if name in parts[0].dims]
     joined = _join(list(parts), keys)
@@ -70,20 +71,23 @@ def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr
             if optional:
                 continue
             raise ValueError(
-                f"no part holds '{name}', which the measure's row (rllc.measures.<name>.spec) declares: "
-                "take it out there, or say when it is optional"
+                f"no part holds '{name}', which the measure's specification (rllc.measures.<name>.spec) "
+                "declares: take it out there, or say when it is optional"
             )
         own = {str(dim) for dim in dataset[name].dims} - {"seed", "step", "distribution"}
         if own != set(dims):
-            raise ValueError(f"'{name}' has the dims {sorted(own)}; the measure's row declares {list(dims)}")
+            raise ValueError(
+                f"'{name}' has the dims {sorted(own)}; the measure's specification declares {list(dims)}"
+            )
         if long_name:
             dataset[name].attrs.pop("comment", None)
             dataset[name].attrs.update(long_name=long_name, units=unit)
     unknown = [str(name) for name in dataset.data_vars if name not in variables]
     if variables and unknown:
         raise ValueError(
-            f"the measure's row (rllc.measures.<name>.spec) does not declare {', '.join(unknown)}: add what "
-            "the kernel returns to its variables (no measure runs again for that)"
+            "the measure's specification (rllc.measures.<name>.spec) does not declare "
+            f"{', '.join(unknown)}: add what the kernel returns to its variables (no measure runs again for "
+            "that)"
         )
     return dataset
 
@@ -106,7 +110,8 @@ def whole_grid(dataset: xr.Dataset, coords: dict[str, list[Any]], labels: dict[s
     dataset does not get it.
     """
     dims = {name: values for name, values in coords.items() if name in dataset.dims}
-    # A cell exists if it has any number: for a component that a seed lacks, only the baseline has one.
+    # A cell exists if any variable has a number there. For a component that a seed lacks, only variables
+    # without a component, such as the loss at the centre, have one.
     numbers = [v for v in dataset.data_vars.values() if v.dtype.kind == "f" and set(dims) <= set(v.dims)]
     known = [v.notnull().any([d for d in v.dims if d not in dims]).transpose(*dims).values for v in numbers]
     there = int(np.any(known, 0).sum()) if known else 0
@@ -134,7 +139,8 @@ def _flags(variable: xr.DataArray, name: str, source: xr.Dataset) -> xr.DataArra
 
 def _attributes(parts: Sequence[xr.Dataset], may_differ: Collection[str]) -> dict[str, str]:
     """Return the attributes that parts share, lists of those that may differ, and inputs by distribution."""
-    said: dict[str, dict[str, list[str]]] = {}  # attribute (inputs: and distribution) -> value -> parts
+    # attribute -> value -> the parts that have it; ``inputs`` has one key per distribution
+    said: dict[str, dict[str, list[str]]] = {}
     for part in parts:
         where = {name: str(part[name].item()) for name in ("distribution", "seed") if name in part.dims}
         at = f"{' '.join(f'{name} {value}' for name, value in where.items())} from {part['step'].values[0]}"
@@ -145,9 +151,11 @@ def _attributes(parts: Sequence[xr.Dataset], may_differ: Collection[str]) -> dic
         if len(values) > 1 and name not in may_differ:
             (one, *_), (other, *_), *_ = values.values()
             raise ValueError(
-                f"the parts of {one} and of {other} differ in '{name}', so they are of no one measurement: "
-                "move those away that are not of the present config and code, and run again"
+                f"the parts of {one} and of {other} differ in '{name}', so they do not come from one "
+                "measurement: move away the parts that were not made with the present config and code, and "
+                "run again"
             )
+    # ``*said[name]``: its one value
     inputs = {name.removeprefix("inputs of "): json.loads(*said[name]) for name in said if " of " in name}
     rest = {name: _listed(list(values)) for name, values in said.items() if " of " not in name}
     return rest | ({"inputs": json.dumps(inputs, sort_keys=True)} if inputs else {})

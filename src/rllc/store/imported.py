@@ -130,7 +130,7 @@ def _strange(w: Tensor) -> str:
 
 
 def _infinite(w: Tensor) -> str:
-    """Return in words how many values are not finite in float32; "" if all are."""
+    """Return in words how many values are not finite in float32; "" if none."""
     bad = int((~torch.isfinite(w)).sum())
     return f"NaN or infinite in {bad} of {w.numel()} values" if bad else ""
 
@@ -138,7 +138,10 @@ def _infinite(w: Tensor) -> str:
 def _refuse(path: Path, reasons: Mapping[str, str], cure: str) -> None:
     wrong = [f"{name} is {reason}" for name, reason in reasons.items() if reason]
     if wrong:
-        raise CheckpointError(f"{path} cannot be used: {_list(wrong, '; ')}. Expected finite weights: {cure}")
+        raise CheckpointError(
+            f"{path} cannot be used: {_list(wrong, '; ')}. Expected dense, finite floating-point weights: "
+            f"{cure}"
+        )
 
 
 def _list(every: list[str], separator: str = ", ") -> str:
@@ -147,6 +150,10 @@ def _list(every: list[str], separator: str = ", ") -> str:
 
 
 def _safetensors(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a safetensors file.
+
+    Raises CheckpointError, which says what the file is instead.
+    """
     try:
         return load(path)
     except CheckpointError as error:
@@ -156,13 +163,14 @@ def _safetensors(path: Path) -> dict[str, Tensor]:
 
 
 def _unpickled(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a pickled state dict, without running code from it. Raises CheckpointError."""
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except (FileNotFoundError, PermissionError) as error:
         raise CheckpointError(f"{path} cannot be read ({error.strerror})") from error
     except Exception as error:  # torch's own message advises the user to run the code
-        whole = "cannot be read without running code from it: save model.state_dict(), and nothing else"
-        raise CheckpointError(f"{path} {_kind(path) or whole}") from error
+        unsafe = "cannot be read without running code from it: save model.state_dict(), and nothing else"
+        raise CheckpointError(f"{path} {_kind(path) or unsafe}") from error
     if not isinstance(content, dict) or not all(isinstance(value, Tensor) for value in content.values()):
         found = ", ".join(map(str, content)) if isinstance(content, dict) else f"a {type(content).__name__}"
         raise CheckpointError(
@@ -175,10 +183,10 @@ def _unpickled(path: Path) -> dict[str, Tensor]:
 
 
 def _kind(path: Path) -> str:
-    """Return the actual format of a file with a misleading name, and a remedy; "" if it is not recognised."""
+    """Return what is wrong with a file that cannot be read, and a remedy; "" if it is not recognised."""
     with path.open("rb") as file:
         head = file.read(64)
-    table = head[8:9] == b"{"
+    table = head[8:9] == b"{"  # safetensors: eight bytes of length, then JSON
     pickled = path.suffix.lower() != ".safetensors"
     kinds = {
         "is empty: save it again": not head,

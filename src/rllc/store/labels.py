@@ -111,7 +111,7 @@ SHORT = {
     "drift": "drift: second half of draws less first",
     "drift_se": "Monte Carlo standard error of the drift",
     "half_length_change": "gain since chains were half as long",
-    "half_length_change_se": "Monte Carlo standard error of that gain",
+    "half_length_change_se": "Monte Carlo error of half_length_change",
     "equilibrated_variance": "variance relaxed by the localization",
     "equilibrated_mean": "mean relaxed by the localization",
     "acceptance": "mean Metropolis acceptance",
@@ -126,7 +126,7 @@ SHORT = {
     "variance_reduction": "share of variance the control removed",
     "quality": "reasons for doubt, one bit each",
     "trace_loss": "minibatch loss of each draw",
-    "trace_paired_loss": "loss of each draw less that at the start",
+    "trace_paired_loss": "loss of each draw minus the start's",
 }
 WORDS = {
     "llc": "LLC",

@@ -100,7 +100,7 @@ def _facts(study: Study, experiment: Experiment, name: str) -> dict[str, Any]:
     settings = {
         spec.name: spec.settings(work(study, experiment, section, []))
         for spec in ANALYSES
-        if (section := spec.declared(experiment)) is not None and spec.name in REPEATED
+        if (section := spec.section_of(experiment)) is not None and spec.name in REPEATED
     }
     milestones = experiment.milestones
     trained_on = experiment.training.distribution if experiment.training else ""

@@ -49,7 +49,7 @@ def words(experiment: Experiment, spec: MeasureSpec) -> dict[str, Variable]:
     unit = TASKS[experiment.task].unit
     return {
         name: variable._replace(unit=unit) if variable.unit == NATS else variable
-        for name, variable in spec.words.items()
+        for name, variable in spec.all_variables.items()
     }
 
 
@@ -72,7 +72,7 @@ def datasets(experiment: Experiment, target: str = "all") -> list[str]:
         # an unmeasured training, such as a teacher's, has it only if the user names it
         names += [TRAINING_LOSS] if names and experiment.checkpoints.source == "train" else []
         names += [TRACES] if traced(experiment) else []
-    return names + [spec.name for spec in ANALYSES if spec.target == target and spec.declared(experiment)]
+    return names + [spec.name for spec in ANALYSES if spec.target == target and spec.section_of(experiment)]
 
 
 def distributions(experiment: Experiment, dataset: str) -> list[str]:

@@ -123,7 +123,7 @@ def measure(study: Study, name: str, made: Dataset, seed: int, chunk: list[int])
         attribute=spec.attribute,
         steps=steps,
         compute=compute(study, spec.name),
-        side=spec.contexts(experiment, made.section)[1] if spec.contexts else "held_out",
+        side=spec.reads_contexts_of(experiment, made.section)[1] if spec.reads_contexts_of else "held_out",
         stream=derive(study.seed, *of_seed, spec.stream) if spec.stream else 0,
         batch_stream=derive(study.seed, "batches") if spec.per_distribution else 0,
     )
@@ -142,7 +142,7 @@ def gather(
     spec   spec of the measure; None for traces, which several measures make
     whole  labels of the whole dataset if parts may be missing; empty: no part is missing
     """
-    finish = spec.added(experiment) if spec else None
+    finish = spec.finish_of(experiment) if spec else None
     return Gather(
         parts=[Path(part) for part in parts],
         labels=labels(study, distributions(experiment, dataset)),
@@ -161,13 +161,13 @@ def gather(
 def degrees_of_freedom(experiment: Experiment, dataset: str, spec: MeasureSpec) -> dict[str, int]:
     """Return the degrees of freedom of standard errors: one less than the units that the section says."""
     section = measured(experiment)[dataset].section
-    units = {name: getattr(section, each.over) for name, each in spec.words.items() if each.over}
+    units = {name: getattr(section, each.over) for name, each in spec.all_variables.items() if each.over}
     return {name: number - 1 for name, number in units.items() if number is not None and number > 1}
 
 
 def analyse(study: Study, experiment: Experiment, spec: AnalysisSpec, datasets: Mapping[str, str]) -> Analyse:
     """Return the settings of an analysis, which makes a dataset from others."""
-    section = spec.declared(experiment)
+    section = spec.section_of(experiment)
     assert section is not None
     return Analyse(
         analysis=NamedFunction(spec.function),

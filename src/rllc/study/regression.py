@@ -14,7 +14,7 @@ SQUARES = "squared error"
 def law(work: Work[ConfigModel]) -> dict[str, Any]:
     """Return the arguments of the generator of the sequences that the experiment is trained on."""
     trained = work.distributions[work.experiment.own_training.distribution]
-    return tasks.settings(trained, work.tokens)
+    return tasks.settings(trained, work.tokenizer)
 
 
 def of_the_task(place: str, work: Work[ConfigModel]) -> Iterator[str]:
@@ -22,9 +22,9 @@ def of_the_task(place: str, work: Work[ConfigModel]) -> Iterator[str]:
     if work.experiment.task != "regression":
         yield f"{place}: the task {work.experiment.task} predicts no regression; set it to null"
         return
-    tokens, middle = work.known_tokens, getattr(work.section, "middle", 2)
-    if isinstance(tokens, RegressionTokens) and middle >= tokens.length:
-        yield f"{place}.middle: pair {middle} of {tokens.length}; give one before the last"
+    tokenizer, middle = work.tokenizer_section, getattr(work.section, "middle", 2)
+    if isinstance(tokenizer, RegressionTokens) and middle >= tokenizer.length:
+        yield f"{place}.middle: pair {middle} of {tokenizer.length}; give one before the last"
 
 
 def figure(function: str, *needs: str, uses: tuple[str, ...] = ("stages",)) -> FigureSpec:

@@ -66,25 +66,25 @@ class Work(Generic[S_co]):
 
     experiment     model, data and training; ``experiment.get(Metrics)`` is its section of that class
     distributions  the study's distributions, by name
-    known_tokens   config section of the experiment's tokenizer; None: the study has none of that name
+    tokenizer_section  config section of the experiment's tokenizer; None: the study has none of that name
     section        config section of the measure or analysis
     steps          the checkpoints of the job
     """
 
     experiment: Setup
     distributions: Mapping[str, Distribution]
-    known_tokens: Tokenizer | None
+    tokenizer_section: Tokenizer | None
     section: S_co
     steps: list[int]
 
     @property
-    def tokens(self) -> Tokenizer:
+    def tokenizer(self) -> Tokenizer:
         """Return the section of the tokenizer. Raises ValueError if the study has none of that name."""
-        if self.known_tokens is None:
+        if self.tokenizer_section is None:
             raise ValueError(
                 f"tokenizer is {self.experiment.tokenizer!r} here: expected a key of ``tokenizers``"
             )
-        return self.known_tokens
+        return self.tokenizer_section
 
     @property
     def heads(self) -> int:
@@ -97,11 +97,11 @@ class Work(Generic[S_co]):
         batch_size  contexts
         scored      positions per context whose predictions are computed; None: all
         """
-        return cost.forward(self.experiment.model, self.tokens, batch_size, scored, length=length)
+        return cost.forward(self.experiment.model, self.tokenizer, batch_size, scored, length=length)
 
     def logits(self, batch_size: int, scored: int | None) -> float:
         """Return the size in MB of the predictions (logits) of one minibatch (``cost.logits``)."""
-        return cost.logits(self.experiment.model, self.tokens, batch_size, scored)
+        return cost.logits(self.experiment.model, self.tokenizer, batch_size, scored)
 
     def is_taught(self, distribution: str) -> bool:
         """Return whether the targets of a distribution are a teacher model's predictions."""
@@ -141,9 +141,9 @@ def two_passes(work: Work[Any]) -> Cost:
     else ``CONTEXTS``. Their length is the section's ``length``; else the tokenizer's. ``batch_size`` contexts
     are in memory at once (default: all). This overestimates a kernel with one pass.
     """
-    section, tokens = work.section, work.tokens
-    extent = (getattr(section, name, None) for name in ("contexts", "sequences"))
-    contexts = next((count for count in extent if count), tokens.held_out_blocks or CONTEXTS)
+    section, tokenizer = work.section, work.tokenizer
+    counts = (getattr(section, name, None) for name in ("contexts", "sequences"))
+    contexts = next((count for count in counts if count), tokenizer.held_out_blocks or CONTEXTS)
     length = getattr(section, "length", None)
     seconds = 2 * len(work.steps) * work.forward(contexts, None, length=length)
     at_once = min(getattr(section, "batch_size", None) or contexts, contexts)
@@ -181,7 +181,7 @@ class MeasureSpec:
     after       measures without distributions that it depends on (for example, types of heads). It
                 reads their part for the same seed and the last chunk of checkpoints
     after_where  section -> whether this config needs ``after``
-    contexts    without ``per_distribution``: (experiment, section) -> (distribution, ``train`` or
+    reads_contexts_of  without ``per_distribution``: (experiment, section) -> (distribution, ``train`` or
                 ``held_out``) of the contexts that it reads; None: it reads none
     per_distribution  True: one job and one dataset entry per distribution, and the kernel may read
                 minibatches. False: one for all, without minibatches
@@ -209,7 +209,7 @@ class MeasureSpec:
     reads: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     after_where: Callable[[Any], bool] = lambda section: True
-    contexts: Callable[[Setup, Any], tuple[str, str]] | None = None
+    reads_contexts_of: Callable[[Setup, Any], tuple[str, str]] | None = None
     per_distribution: bool = True
     stream: str = ""
     stream_of_seed: bool = True
@@ -225,7 +225,7 @@ class MeasureSpec:
         every = self.sections(experiment) if self.sections else {self.name: getattr(experiment, self.name)}
         return {name: section for name, section in every.items() if section is not None}
 
-    def added(self, experiment: Setup) -> Finish | None:
+    def finish_of(self, experiment: Setup) -> Finish | None:
         """Return the post-processing that an experiment switches on; None if there is none."""
         return self.finish if self.finish and self.finish.asked(experiment) else None
 
@@ -239,7 +239,7 @@ class MeasureSpec:
         return self.datasets or self.name
 
     @property
-    def words(self) -> dict[str, Variable]:
+    def all_variables(self) -> dict[str, Variable]:
         """Return its variables, with those of the post-processing."""
         return {**self.variables, **(self.finish.variables if self.finish else {})}
 
@@ -259,7 +259,7 @@ class AnalysisSpec:
     variables  variables of the dataset, by name
     reads      required datasets
     uses       optional datasets; shell patterns are allowed
-    section    class of the config section; None: it has none
+    section    class of the config section; None: ``of`` gives a section that another specification declares
     of         experiment -> its config section; None: the section with the analysis's name
     settings   job -> keyword arguments of the function
     checks     (config key, job) -> problems of the section, one sentence each
@@ -292,6 +292,6 @@ class AnalysisSpec:
         """Return a regular expression that matches its dataset name."""
         return self.name
 
-    def declared(self, experiment: Setup) -> ConfigModel | None:
+    def section_of(self, experiment: Setup) -> ConfigModel | None:
         """Return its config section in an experiment; None if the experiment has none."""
         return self.of(experiment) if self.of else getattr(experiment, self.name)

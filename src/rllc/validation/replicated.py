@@ -8,7 +8,7 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.estimator.llc import estimate
-from rllc.quality import BITS, MISSING, quality_attributes
+from rllc.quality import MISSING, QUALITY_DTYPE, quality_attributes
 from rllc.validation import toys
 from rllc.vocabulary import describe
 
@@ -78,6 +78,6 @@ def table(rows: Iterable[Mapping[str, Any]], *, along: Sequence[str]) -> xr.Data
     frame["relative_error"] = (frame["llc"] - truth) / truth
     labels = {dim: frame[dim].drop_duplicates().to_numpy() for dim in along}
     dataset = frame.set_index(list(along)).astype(float).to_xarray().sel(labels).assign_coords(labels)
-    quality = dataset["quality"].fillna(MISSING).astype(BITS)
+    quality = dataset["quality"].fillna(MISSING).astype(QUALITY_DTYPE)
     dataset["quality"] = quality.assign_attrs(quality_attributes())
     return describe(dataset, VARIABLES)

@@ -18,7 +18,7 @@ def settings(study, name):
     """What the kernel or the analysis of a spec is told."""
     experiment = study.experiments["language"]
     spec = next(spec for spec in (*MEASURES, *ANALYSES) if spec.name == name)
-    section = spec.declared(experiment)
+    section = (spec.section_of if spec in ANALYSES else spec.declared)(experiment)
     return spec.settings(
         work(study, experiment, section.get(name) if isinstance(section, dict) else section, [])
     )

@@ -13,7 +13,7 @@ from rllc.claims.selection import Absent
 
 NAN = float("nan")
 
-LABELLED = (
+KEEP_DIMS = (
     "A claim's function is called on redrawn curves too, which have one dim more: use xarray's operations "
     "along named dims, and return what they give, without float() or .values"
 )
@@ -22,10 +22,14 @@ LABELLED = (
 class Value(NamedTuple):
     """A statistic of one seed.
 
-    error    standard error; 0 where its curves have none, NaN where one is not known
-    exact    whether none of its curves has an error
-    reason   why there is no value
-    by_type  whether it depends on which heads of a layer have which types; ``typed``: on types at all
+    error       standard error; 0 where its curves have none, NaN where one is not known
+    exact       whether none of its curves has an error
+    freedom     degrees of freedom of the error
+    unreliable  largest share, over its curves, of estimates that are not reliable; NaN: there are none
+    last_step   last checkpoint with a value in any of its curves
+    reason      why there is no value
+    controlled  whether one of its curves has a prior-only control
+    by_type     whether it depends on which heads of a layer have which types; ``typed``: on types at all
     """
 
     value: float
@@ -43,9 +47,9 @@ class Value(NamedTuple):
 def evaluate(statistic: Statistic, run: Run) -> Value:
     """Evaluate a statistic for one seed: value, error and degrees of freedom, or why there is no value.
 
-    The error is the standard deviation over redraws, whose errors are independent. Where all steps share
-    their noise, redraws with one normal number per chain of steps give a second error. The larger counts.
-    Raises Absent where the experiment has no such curve.
+    The error is the standard deviation over redraws, in which each estimate gets its own normal number. Where
+    the chains of all steps share their noise, a second error comes from redraws with the same normal numbers
+    at all steps. The larger of the two counts. Raises Absent where the experiment lacks a curve.
     """
     own = run.like()
     try:
@@ -76,7 +80,11 @@ def evaluate(statistic: Statistic, run: Run) -> Value:
 
 
 def number_of(statistic: Statistic, run: Run) -> float:
-    """Return the number of a run. Raises ValueError, with the names of both, where the function fails."""
+    """Return the statistic's value for a run.
+
+    Raises ValueError, which names statistic, experiment and seed, where its function fails or returns more
+    than one number. NotJudged and Absent pass through.
+    """
     try:
         value = statistic.function(run)
         if isinstance(value, xr.DataArray) and value.ndim:
@@ -94,21 +102,22 @@ def number_of(statistic: Statistic, run: Run) -> float:
 def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
     """Return the standard deviation over redraws, and its degrees of freedom by Welch and Satterthwaite.
 
-    With c_i the share of the variance that cell i gives, they are 1 / sum(c_i^2 / f_i). The share is the
-    squared correlation of the redrawn value with the cell's normal number, less 1 / redraws, what chance
-    gives.
+    With c_i the share of the variance that cell i gives, they are (sum c_i)^2 / sum(c_i^2 / f_i). With R
+    redraws, c_i is the squared correlation of the redrawn value with the cell's normal number, less 1 / R,
+    its mean by chance. c_i^2 is corrected for chance likewise, by 4 c_i / R + 2 / R^2. Both are cut at 0.
     """
     try:
         values = statistic.function(run)
     except NotJudged:
         return NAN, NAN
     except TypeError as error:  # as float(curve) of a curve with a further dim
-        raise ValueError(f"{statistic.name}: {error}. {LABELLED}") from error
+        raise ValueError(f"{statistic.name}: {error}. {KEEP_DIMS}") from error
     redrawn = [each.redrawn for each in run.readings if each.redrawn is not None]
     if not redrawn:
         return 0.0, float("inf")
     if not isinstance(values, xr.DataArray) or REDRAW not in values.dims:
-        raise ValueError(f"{statistic.name}: its number has lost the dim {REDRAW!r}. {LABELLED}")
+        raise ValueError(f"{statistic.name}: its number has lost the dim {REDRAW!r}. {KEEP_DIMS}")
+    # one number per redraw: ``number_of`` has checked that no other dim is left
     drawn = values.transpose(REDRAW, ...).values.reshape(REDRAWS, -1)[:, 0]
     spread = float(np.std(drawn, ddof=1))
     freedom = np.concatenate([each.freedom for each in redrawn])
@@ -118,8 +127,8 @@ def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
     if normals.shape[1] != freedom.size:  # noise that all steps share: one number for all of them
         freedom = np.full(normals.shape[1], freedom.min())
     apart = (drawn - drawn.mean()) / (spread * REDRAWS)
-    squared = (apart @ (normals - normals.mean(0))) ** 2
-    share = np.clip(squared - 1 / REDRAWS, 0, None)
-    doubled = np.clip(share**2 - 4 * share / REDRAWS - 2 / REDRAWS**2, 0, None)
-    total = float((doubled / freedom).sum())
+    correlation_squared = (apart @ (normals - normals.mean(0))) ** 2
+    share = np.clip(correlation_squared - 1 / REDRAWS, 0, None)
+    share_squared = np.clip(share**2 - 4 * share / REDRAWS - 2 / REDRAWS**2, 0, None)
+    total = float((share_squared / freedom).sum())
     return spread, float(share.sum() ** 2 / total) if total > 0 else float("inf")

@@ -13,11 +13,21 @@ from rllc.claims.judging.evaluate import Value
 from rllc.claims.judging.values import Values
 
 NAN = float("nan")
-OPEN = [PASSES[name] for name in ("not_reached", "not_judged", "missing")]  # of these no verdict is made
+NO_VERDICT = [PASSES[name] for name in ("not_reached", "not_judged", "missing")]
 
 
 class Outcome(NamedTuple):
-    """A claim over the seeds of an experiment: arrays [seed], and what it was compared with."""
+    """A claim over the seeds of an experiment: arrays [seed], and what it was compared with.
+
+    values      the statistic, minus or divided by ``mean`` where the claim compares experiments
+    errors      standard errors of ``values``
+    freedom     degrees of freedom of ``errors``
+    unreliable  share of unreliable estimates, as in ``Value``; the larger of both experiments
+    passes      values of ``PASSES``
+    mean        mean over the seeds of the other experiment; NaN: the claim compares none
+    exact       whether no curve that was read has an error
+    unsupported  True in seeds that are undecided because the presupposed claim does not pass
+    """
 
     values: np.ndarray
     errors: np.ndarray
@@ -26,12 +36,12 @@ class Outcome(NamedTuple):
     passes: np.ndarray
     mean: float
     exact: bool
-    open: np.ndarray | bool = False  # whether what the claim presupposes does not pass
+    unsupported: np.ndarray | bool = False
     flips: tuple[str, ...] = ()  # by seed, why the types of heads leave it undecided; "": they do not
 
 
 def decide(values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, claim: Claim) -> np.ndarray:
-    """Return ``PASSES`` of the Student intervals of values [seed].
+    """Return whether each seed's Student interval lies within the claim's bounds: ``PASSES`` [seed].
 
     A seed is undecided where its interval crosses a bound or has no error.
     """
@@ -48,15 +58,15 @@ def verdict(passes: np.ndarray) -> str:
     Seeds without a value, or too short for the claim, do not count. The verdict is "holds" where all seeds
     pass, "does not" where all fail, and "half" where some pass and some fail. It is "undecided" where it
     would differ with how undecided seeds turn out. One seed that passes and one that fails are "half" beside
-    any undecided ones.
+    any undecided ones. Where no seed counts, it is "not judged" if a seed was not judged, else "not reached".
     """
-    reached = passes[~np.isin(passes, OPEN)]
-    decided = reached[reached >= 0]
-    if not reached.size:
+    with_result = passes[~np.isin(passes, NO_VERDICT)]
+    decided = with_result[with_result >= 0]
+    if not with_result.size:
         return "not judged" if (passes == PASSES["not_judged"]).any() else "not reached"
     if decided.any() and not decided.all():
         return "half"
-    if decided.size < reached.size:
+    if decided.size < with_result.size:
         return "undecided"
     return "holds" if decided.all() else "does not"
 
@@ -72,6 +82,8 @@ def judged_outcome(
     """Return the outcome of a claim, by its statistic or by that of the prior-only control.
 
     own  values of its statistic by seed; default those of the table
+
+    Raises Absent where an experiment lacks a curve that the statistic reads.
     """
     if own is None:
         own = list(table.of(claim.statistic, experiment, control=control).values())
@@ -88,7 +100,7 @@ def judged_outcome(
         theirs = _arrays(others)
         values, errors, freedom, mean = _compared(values, errors, freedom, theirs, claim)
         unreliable = np.fmax(unreliable, np.nanmean(theirs[3]) if np.isfinite(theirs[3]).any() else NAN)
-    if control:
+    if control:  # the flags judge the estimate, not its control
         unreliable = np.full_like(values, NAN)
     passes = np.where(unreliable > DOUBTED, PASSES["undecided"], decide(values, errors, freedom, claim))
     passes = np.where(np.isfinite(values), passes, PASSES["not_judged"])
@@ -112,7 +124,10 @@ def _arrays(values: Sequence[Value]) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def _compared(
     values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, others: Sequence[np.ndarray], claim: Claim
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return values less or over the mean of the other experiment's seeds, with errors, and that mean."""
+    """Compare values with the mean over the other experiment's seeds: subtract it, or divide by it.
+
+    Returns the compared values, their errors, their degrees of freedom, and the mean.
+    """
     their_values, their_errors, their_freedom, _ = others
     if not their_values.size:
         nothing = np.full_like(values, NAN)
@@ -126,22 +141,28 @@ def _compared(
     else:
         values = values - mean
     square = own + other
+    # Welch and Satterthwaite. The other mean has at least the least freedom of its seeds, times their number.
     parts = own**2 / freedom + other**2 / (their_freedom.min() * count)
     welch = np.divide(square**2, parts, out=np.full_like(values, np.inf), where=parts > 0)
     return values, np.sqrt(square), welch, mean
 
 
 def presupposing(rows: Sequence[tuple[Claim, str]], outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """Return the outcomes, undecided in seeds in which the claim presupposed does not pass."""
+    """Return the outcomes, undecided in seeds in which the claim that a claim presupposes does not pass.
+
+    rows  claims, each with the name of its experiment
+
+    The presupposed claim counts by its own values, whatever it presupposes itself.
+    """
     by_name = {(each.name, name): outcome for (each, name), outcome in zip(rows, outcomes, strict=True)}
     found = []
     for (each, name), outcome in zip(rows, outcomes, strict=True):
         if each.given:
             given = by_name.get((each.given, name))  # None: the experiment lacks what it reads
             fails = given is None or given.passes != PASSES["passes"]
-            open_ = (outcome.passes >= 0) & fails
+            unsupported = (outcome.passes >= 0) & fails
             outcome = outcome._replace(
-                passes=np.where(open_, PASSES["undecided"], outcome.passes), open=open_
+                passes=np.where(unsupported, PASSES["undecided"], outcome.passes), unsupported=unsupported
             )
         found.append(outcome)
     return found

@@ -86,6 +86,6 @@ def _undecided(claim: Claim, outcome: Outcome, n: int) -> str:
         return outcome.flips[n]
     if outcome.unreliable[n] > DOUBTED:
         return f"{outcome.unreliable[n]:.0%} of the estimates behind it are not reliable"
-    if np.broadcast_to(outcome.open, outcome.passes.shape)[n]:
+    if np.broadcast_to(outcome.unsupported, outcome.passes.shape)[n]:
         return f"presupposes {claim.given}, which does not pass"
     return "its interval crosses a bound" if np.isfinite(outcome.errors[n]) else "its error is not known"

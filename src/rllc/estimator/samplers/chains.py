@@ -15,14 +15,14 @@ from torch.linalg import vecdot
 from rllc.sampler_config import SamplerConfig
 from rllc.seeds import derive
 
-NOISE_BYTES = 2**18  # of normals drawn ahead, for all chains of a batch
+NOISE_BYTES = 2**18  # of normals drawn ahead, for all chains of a ``ChainBatch``
 
 
 class Traces(NamedTuple):
     """The result of a sampler, float64. Draw t is the position after t * thinning moves.
 
-    loss        [component, chain, draw]: minibatch loss, before the move; draw 0 is at the centre. NaN where
-                it is not needed: in the burn-in of a control
+    loss        [component, chain, draw]: minibatch loss, before the move; draw 0 is at the centre. NaN in the
+                burn-in of a control whose sampler reads no gradient
     at_center   [draw]: loss at the centre on the same minibatch
     acceptance  [component, chain, draw]: Metropolis acceptance probability of the move that led to the draw.
                 NaN at draw 0, at the last draw (its gradient is not computed), without the gradient, and
@@ -45,7 +45,13 @@ class Traces(NamedTuple):
 
 @dataclass
 class ChainBatch:
-    """Chains of one component that are advanced together: positions [chain, n] around the center [n]."""
+    """Chains of one component that are advanced together: positions [chain, n] around the center [n].
+
+    row     index of the component in ``Traces``
+    chains  places of the chains in ``Traces``
+    noise   yields the normals [chain, n] of each move
+    memory  what ``Advance`` returned last
+    """
 
     component: str
     row: int
@@ -57,14 +63,16 @@ class ChainBatch:
 
 
 class State(NamedTuple):
-    """Input of one step of a sampler, for the chains [chain] of a batch.
+    """Input of one step of a sampler, for the chains [chain] of a ``ChainBatch``.
 
     positions  [chain, n], moved in place
     center     [n]
-    loss       [chain], of the batch at the positions, tilted if ``drift_free``; None where it is not computed
+    loss       [chain], of the minibatch at the positions. If ``drift_free``, without its linear part at w*
+               (``_tilted``). None where it is not computed
     gradient   [chain, n] of that loss; None without the gradient
     noise      next(noise) gives the normals [chain, n] of the move, valid until the following call
-    at_center  loss at the centre on the same batch; None where neither ``records`` nor ``records_next``
+    at_center  loss at the centre on the same minibatch; may be None where no acceptance probability is
+               computed
     records    the positions are a draw, reached by the previous move
     records_next  the next move leads to a draw
     """
@@ -122,19 +130,20 @@ def run_chains(
     groups    chains that read the minibatches together; the groups run one after the other
     load_batch  called once per step and group
     gradient  whether ``advance`` gets gradients
-    control   compute burn-in losses only together with a gradient, since nothing else reads them
+    control   whether the chains are a control: nothing reads its burn-in losses, so they are computed only
+              where a gradient is
     """
     steps = _steps(setting, gradient=gradient, unread=setting.burn_in if control else 0)
     for group in groups:
         for step in steps:
-            seen, center_loss = load_batch(step)
+            data, center_loss = load_batch(step)
             slopes_at_center: dict[int, Tensor] = {}
             if step.records and center_loss is not None:
                 traces.at_center[step.draw] = center_loss
             for chain_batch in group:
                 at, losses, slopes = (chain_batch.row, chain_batch.chains, step.draw), None, None
                 if step.read:
-                    losses, slopes = evaluate(chain_batch, seen, gradient and step.number < setting.moves)
+                    losses, slopes = evaluate(chain_batch, data, gradient and step.number < setting.moves)
                 if losses is not None and step.records:
                     traces.loss[at] = losses
                 if step.number == setting.moves:
@@ -142,7 +151,7 @@ def run_chains(
                 if setting.drift_free:
                     if chain_batch.row not in slopes_at_center:
                         resting = replace(chain_batch, positions=chain_batch.center[None].clone())
-                        _, slope = evaluate(resting, seen, True)
+                        _, slope = evaluate(resting, data, True)
                         assert slope is not None
                         slopes_at_center[chain_batch.row] = slope[0]
                     assert losses is not None and slopes is not None
@@ -158,11 +167,14 @@ def run_chains(
 
 
 def _tilted(
-    chain_batch: ChainBatch, losses: Tensor, slopes: Tensor, at_center: Tensor
+    chain_batch: ChainBatch, losses: Tensor, slopes: Tensor, slope_at_center: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return L(w) - g.(w - w*) and its gradient, g = ``at_center`` [n] the gradient at w*: w* is critical."""
+    """Return the tilted loss L(w) - g.(w - w*) and its gradient, where g = ``slope_at_center`` [n].
+
+    g is the gradient of L at w*, so the tilted loss has slope 0 there.
+    """
     offset = chain_batch.positions - chain_batch.center
-    return losses - vecdot(offset, at_center), slopes - at_center
+    return losses - vecdot(offset, slope_at_center), slopes - slope_at_center
 
 
 def _steps(setting: SamplerConfig, *, gradient: bool, unread: int) -> list[Step]:
@@ -186,10 +198,11 @@ def chains_at(
 
 
 def noise_stream(seed: int, component: str, chain: int, device: torch.device) -> torch.Generator:
-    """Return the generator of one chain's normals: the stream (seed, component, chain).
+    """Return the generator of one chain's normals: the stream (seed, "sgld", component, chain).
 
-    It does not depend on other components or chains.
-    PyTorch's CPU generator uses the low 32 bits of a seed.
+    The name "sgld" stands in the stream of every sampler. The stream does not depend on other components or
+    chains. On a CPU, PyTorch uses only the low 32 bits of the derived seed, so two chains share their noise
+    with probability 2^-32.
     """
     return torch.Generator(device).manual_seed(derive(int(seed), "sgld", str(component), int(chain)))
 
@@ -199,9 +212,9 @@ def normals(streams: Sequence[torch.Generator], like: Tensor, *, moves: int) -> 
 
     like  a vector [n] with their dtype and device
 
-    A yielded tensor is overwritten later. The normals of many moves are drawn at once where this changes no
-    number. PyTorch's CPU generator makes normals in groups of 16 when it fills 16 or more contiguous numbers,
-    and one by one when it fills fewer or with gaps.
+    A yielded tensor is valid until the next one is asked for. The normals of many moves are drawn at once
+    where this changes no number. PyTorch's CPU generator makes normals in groups of 16 when it fills 16 or
+    more contiguous numbers, and one by one when it fills fewer or with gaps.
     """
     chains, n = len(streams), len(like)
     short = n < 16

@@ -76,12 +76,12 @@ def rises(
             batch = batches[(setting.burn_in + group) * setting.thinning % len(batches)]
         else:
             batch = further[group]
-        seen, at_center = look(batch)
+        data, at_center = look(batch)
         for row, (name, center) in enumerate(centers.items()):
             for first in range(0, size, 2):
                 z = torch.randn(2, len(center), generator=streams[name], dtype=center.dtype, device=device)
                 z *= float(squared) ** 0.5
-                both = losses(name, torch.cat([center + z, center - z]), seen).double().view(2, 2)
+                both = losses(name, torch.cat([center + z, center - z]), data).double().view(2, 2)
                 rise[row, group, first : first + 2] = both.mean(0) - at_center.double()
     return Pairs(rise.cpu().numpy(), variance)
 

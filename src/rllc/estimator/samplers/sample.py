@@ -33,7 +33,7 @@ def sample(
 ) -> Traces:
     """Return the traces of the components' chains, started at ``weights``.
 
-    batches     fetched once per move, and only where a loss or a gradient is computed
+    batches     fetched once per move in each pass, and only where a loss or a gradient is computed
     max_memory  bytes of the chains' vectors; further chains are sampled in another pass over the batches
     at_center   [draw]: for a control, its estimate's losses at the centre on the draws' batches; else None
 
@@ -86,7 +86,10 @@ def sample_pairs(
     vectorize: bool = False,
     further: Sequence[Any] | None = None,
 ) -> Pairs:
-    """Return the antithetic pairs of the components ``names``; see also ``sample`` and ``pairs.rises``."""
+    """Return the antithetic pairs of the components ``names``.
+
+    Arguments are those of ``sample`` and ``pairs.rises``.
+    """
     weights = {name: w.detach() for name, w in weights.items()}
     device = next(iter(weights.values())).device
 

@@ -36,9 +36,11 @@ class Departure(NamedTuple):
 def advance(
     setting: SamplerConfig, state: State, departure: Departure | None
 ) -> tuple[Tensor | None, Departure | None]:
-    """Move the chains, and return the acceptance probability of the move that led to this draw.
+    """Move the chains in place. Return the acceptance probabilities and the departure of this move.
 
-    The probability is None without the gradient.
+    The probabilities [chain] are those of the move that led to this draw. They are None without the gradient,
+    between two draws and at draw 0. The departure is None without the gradient, or where this move leads to
+    no draw.
     """
     n_beta, localization, step_size = setting.n_beta, setting.localization, setting.step_size
     accepted = pull = energy = None

@@ -26,7 +26,7 @@ from rllc.figures.stage_bands import (
     of_loss,
 )
 from rllc.figures.stage_bands import keys as stage_keys
-from rllc.quality import BITS
+from rllc.quality import QUALITY_DTYPE
 
 LOSS, OFF = {"color": "#333333", "marker": "o"}, {"color": "#777777", "linestyle": "--", "marker": "."}
 SETTINGS = ("#117733", "#4477AA", "#999933", "#885522")  # colours of settings, the base setting first
@@ -205,7 +205,7 @@ def together(
     data = xr.merge(parts, join="outer", compat="override", combine_attrs="drop")
     for end in map(_end, settings):
         if f"quality{end}" in data:  # integers again: steps without an estimate made them floats
-            data[f"quality{end}"] = data[f"quality{end}"].fillna(0).astype(BITS)
+            data[f"quality{end}"] = data[f"quality{end}"].fillna(0).astype(QUALITY_DTYPE)
     return data.drop_vars(["distribution", "distribution_label"], errors="ignore")
 
 

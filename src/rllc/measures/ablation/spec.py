@@ -40,7 +40,7 @@ MEASURE = MeasureSpec(
     variables={
         "ablation": Variable("loss after ablating a head minus loss before", NATS, ("head", "method")),
         "ablation_se": Variable(
-            "standard error over contexts of that difference", NATS, ("head", "method"), over="contexts"
+            "standard error over contexts of ablation", NATS, ("head", "method"), over="contexts"
         ),
     },
     cost=_cost,

@@ -24,14 +24,14 @@ from rllc.vocabulary import head_coords, head_labels
 
 
 def attention_scores(data: Data, *, sequences: int, length: int) -> Measurement:
-    """Attention scores on random tokens, the gap of a repeated sequence, and Q-, K- and V-composition."""
-    random = {"bos": data.bos, "seed": data.stream, "sequences": sequences, "length": length}
+    """Return a function that measures attention scores, the gap of a repeated sequence and composition."""
+    drawn = {"bos": data.bos, "seed": data.stream, "sequences": sequences, "length": length}
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         architecture = architecture_of(model)
         scores = [
-            head_scores(weights, architecture=architecture, **random),
-            repeat_gap(weights, architecture=architecture, **random),
+            head_scores(weights, architecture=architecture, **drawn),
+            repeat_gap(weights, architecture=architecture, **drawn),
             composition_scores(weights, architecture=architecture),
         ]
         return xr.merge(scores, join="exact", compat="no_conflicts")
@@ -49,31 +49,32 @@ def head_scores(
     seed: int,
     chunk: int = 16,
 ) -> xr.Dataset:
-    """Attention of every head on random sequences: previous and current token, and prefix matching.
+    """Return the attention of every head on random sequences: previous and current token, prefix matching.
 
     previous_token, current_token   attention of the last position to the one before and to itself, mean
         over sequences [BOS, uniform tokens] of length / 8 .. length / 2 tokens
-    prefix_matching   in a sequence of ``length`` tokens, BOS first, with one A in each half and no other:
-        attention from the second A to the token after the first A (what the authors' code measures and
-        what an induction head does)
+    prefix_matching   in a sequence of ``length`` tokens, BOS first, with a random token A once in each half
+        and nowhere else: attention from the second A to the token after the first A (what the authors' code
+        measures and what an induction head does)
     prefix_matching_literal   the same to the first A itself (what the paper's text says)
 
-    bos        the token that begins every context; no other token of a sequence is it
-    sequences  of either kind; the authors use 10,000, and 1,000 have a standard error of at most 0.016;
-               NaN is the error of one
-    length     tokens in a sequence with BOS, at least 16; the authors' 128
+    bos        the token that begins every context; it occurs nowhere else in a sequence
+    sequences  of either kind; the authors use 10,000. With 1,000, the standard error is at most 0.016; with
+               one, it is NaN
+    length     tokens in a sequence, BOS included, at least 16; the authors' 128
     chunk      sequences computed at once: memory, not results
 
     Returns the four scores (head), each in 0 .. 1, and for each ``<score>_se`` (head), the standard error
     over sequences. Heads and checkpoints have the same sequences, so their errors are not independent. Raises
-    ValueError where ``length`` does not fit.
+    ValueError where ``length`` does not fit the model, ``bos`` is no token, the vocabulary has fewer than 3
+    tokens, or ``sequences`` is below 1.
     """
     _check(architecture, bos, sequences, length)
     drawn = (architecture.d_vocab, bos, sequences, length)
     tokens, last = _plain(generator(seed, "plain"), *drawn)
-    plain = _attention(weights, tokens, last, (last - 1, last), architecture, chunk)
+    plain = _mean_attention(weights, tokens, last, (last - 1, last), architecture, chunk)
     tokens, first, second = _matching(generator(seed, "matching"), *drawn)
-    matching = _attention(weights, tokens, second, (first + 1, first), architecture, chunk)
+    matching = _mean_attention(weights, tokens, second, (first + 1, first), architecture, chunk)
     names = ("previous_token", "current_token", "prefix_matching", "prefix_matching_literal")
     labels = head_labels(architecture.n_layers, architecture.n_heads)
     of_names = {"": np.vstack([plain[0], matching[0]]), "_se": np.vstack([plain[1], matching[1]])}
@@ -96,10 +97,11 @@ def repeat_gap(
     seed: int,
     chunk: int = 16,
 ) -> xr.Dataset:
-    """Loss on the second copy of a repeated random segment minus loss on the first, nats/token.
+    """Return the loss on the second copy of a repeated random segment minus that on the first, nats/token.
 
     A sequence is BOS and twice the same (length - 1) // 2 uniform tokens. A copy's loss is the mean over
-    its tokens but the first, which neither copy lets one predict. Negative where the model copies.
+    its tokens but the first, which cannot be predicted from the tokens before it. Negative where the model
+    copies.
 
     Returns ``repeat_gap`` and ``repeat_gap_se``, the standard error over sequences (no dims). Arguments and
     exceptions are those of ``head_scores``.
@@ -121,7 +123,7 @@ def repeat_gap(
 
 
 @torch.no_grad()
-def _attention(
+def _mean_attention(
     weights: Weights,
     tokens: np.ndarray,
     queries: np.ndarray,
@@ -149,9 +151,9 @@ def _attention(
 
 
 def _rows(weights: Weights, tokens: Tensor, queries: Tensor, architecture: Architecture) -> Iterator[Tensor]:
-    """Of each layer the attention of one query per sequence: [sequence, head, context].
+    """Yield, for each layer, the attention of one query per sequence: [sequence, head, context].
 
-    The last layer is computed at that query only, and never written to the residual stream.
+    All layers but the last are also computed at all positions, for the residual stream.
     """
     residual, position = embed(weights, tokens, architecture)
     for layer in range(architecture.n_layers):
@@ -159,8 +161,8 @@ def _rows(weights: Weights, tokens: Tensor, queries: Tensor, architecture: Archi
         inputs = attention_inputs(weights, layer, residual, position, architecture)
         asked = inputs[0][torch.arange(len(tokens), device=tokens.device), queries]
         query = torch.einsum("bm,hmd->bhd", asked, weights[f"{name}.W_Q"]) + weights[f"{name}.b_Q"]
-        # q . (W_K x + b_K) with W_K moved to the query: no keys of every position and head; q . b_K is the
-        # same for all keys, so the softmax does not see it.
+        # q . (W_K x + b_K) = (q W_K^T) . x + q . b_K. Applying W_K to the one query saves the keys of all
+        # positions and heads. q . b_K is the same for all keys, so the softmax ignores it.
         carried = torch.einsum("bhd,hmd->bhm", query, weights[f"{name}.W_K"])
         scores = torch.einsum("bhm,bpm->bhp", carried, inputs[0]) / architecture.d_head**0.5
         future = torch.arange(tokens.shape[1], device=tokens.device) > queries[:, None]
@@ -172,9 +174,9 @@ def _rows(weights: Weights, tokens: Tensor, queries: Tensor, architecture: Archi
 def _plain(
     random: np.random.Generator, vocabulary: int, bos: int, sequences: int, length: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Random sequences of several lengths and the last position of each.
+    """Return random sequences of several lengths, and the last position of each.
 
-    All have the tokens of the longest: what follows a position changes nothing at that position.
+    Every row has length // 2 tokens. Attention is causal, so tokens after the last position do not matter.
     """
     longest = length // 2
     tokens = _uniform(random, vocabulary, bos, (sequences, longest))
@@ -185,7 +187,7 @@ def _plain(
 def _matching(
     random: np.random.Generator, vocabulary: int, bos: int, sequences: int, length: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Random sequences with one A in each half, and the positions of the first and the second A."""
+    """Return random sequences with one A in each half, and the positions of the first and the second A."""
     half = length // 2
     repeated = _uniform(random, vocabulary, bos, (sequences, 1))
     # A rank among the tokens that are neither BOS nor A becomes a token by stepping over these two.
@@ -195,6 +197,7 @@ def _matching(
     tokens += tokens >= high
     tokens[:, 0] = bos
     first = random.integers(1, half, sequences)
+    # from half + 1: the token after the first A is then never the second A
     second = random.integers(half + 1, length, sequences)
     every = np.arange(sequences)
     tokens[every, first] = tokens[every, second] = repeated[:, 0]
@@ -202,7 +205,7 @@ def _matching(
 
 
 def _uniform(random: np.random.Generator, vocabulary: int, bos: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Tokens drawn uniformly from all but BOS."""
+    """Return tokens drawn uniformly from all but BOS."""
     rank = random.integers(0, vocabulary - 1, shape)
     return rank + (rank >= bos)
 

@@ -21,13 +21,16 @@ class AttentionScores(ConfigModel):
 def _cost(work: Work[AttentionScores]) -> Cost:
     section = work.section
     one = work.forward(section.sequences, None, length=section.length)
-    return Cost(START + len(work.steps) * 3 * one)
+    return Cost(START + len(work.steps) * 3 * one)  # plain, matching and repeated sequences
 
 
 def _checks(place: str, work: Work[AttentionScores]) -> Iterator[str]:
     experiment, length = work.experiment, work.section.length
     if experiment.task != "language":
-        yield f"{place}: attention scores are measured on text tokens; set `attention_scores: null`"
+        yield (
+            f"{place}: attention scores need a language task, from whose tokens random sequences are drawn; "
+            "set `attention_scores: null`"
+        )
     if isinstance(experiment.model, AttentionOnly) and length > experiment.model.n_ctx:
         yield f"{place}.length: {length} exceeds n_ctx {experiment.model.n_ctx}"
 
@@ -50,17 +53,21 @@ MEASURE = MeasureSpec(
         "current_token_se": _score(
             "standard error over sequences of the attention to the current token", over="sequences"
         ),
-        "prefix_matching": _score("attention from the second A to the token after the first A"),
-        "prefix_matching_se": _score("standard error over sequences of that attention", over="sequences"),
-        "prefix_matching_literal": _score("attention from the second A to the first A"),
+        "prefix_matching": _score(
+            "attention from the second occurrence of a token to the token after its first occurrence"
+        ),
+        "prefix_matching_se": _score("standard error over sequences of prefix_matching", over="sequences"),
+        "prefix_matching_literal": _score(
+            "attention from the second occurrence of a token to its first occurrence"
+        ),
         "prefix_matching_literal_se": _score(
-            "standard error over sequences of that attention", over="sequences"
+            "standard error over sequences of prefix_matching_literal", over="sequences"
         ),
         "q_composition": Variable("Q-composition score", "1", ("head", "later_head")),
         "k_composition": Variable("K-composition score", "1", ("head", "later_head")),
         "v_composition": Variable("V-composition score", "1", ("head", "later_head")),
-        "repeat_gap": Variable("loss on the second copy of a repeated sequence minus the first", NATS),
-        "repeat_gap_se": Variable("standard error over sequences of that difference", NATS, over="sequences"),
+        "repeat_gap": Variable("loss on the second copy of a repeated sequence minus the first's", NATS),
+        "repeat_gap_se": Variable("standard error over sequences of repeat_gap", NATS, over="sequences"),
     },
     cost=_cost,
     checks=_checks,

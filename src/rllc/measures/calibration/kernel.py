@@ -21,7 +21,7 @@ from rllc.measures.data import Data, Measurement
 from rllc.measures.hessian.kernel import hessian_traces
 from rllc.models.model import Model
 from rllc.models.weights import Masks, Weights
-from rllc.quality import BITS, MISSING, quality_attributes
+from rllc.quality import MISSING, QUALITY_DTYPE, quality_attributes
 from rllc.sampler_config import SamplerConfig
 from rllc.vocabulary import NATS, STATUS, describe, status_attributes
 
@@ -136,7 +136,7 @@ def joined(sweeps: Sequence[xr.Dataset]) -> xr.Dataset:
     spread = [one.reindex(union, fill_value=fill) for one in sweeps]
     whole = xr.concat(spread, "component", data_vars="minimal", join="exact", combine_attrs="override")
     whole["status"] = whole["status"].astype(np.int8).assign_attrs(status_attributes())
-    whole["quality"] = whole["quality"].astype(BITS).assign_attrs(quality_attributes())
+    whole["quality"] = whole["quality"].astype(QUALITY_DTYPE).assign_attrs(quality_attributes())
     return whole
 
 

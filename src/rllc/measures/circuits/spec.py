@@ -22,8 +22,8 @@ class Circuits(ConfigModel):
 
 def _numbers(work: Work[Circuits]) -> ListTokens:
     """Return the section of tokens that are numbers, of which circuits are measured."""
-    assert isinstance(work.tokens, ListTokens)
-    return work.tokens
+    assert isinstance(work.tokenizer, ListTokens)
+    return work.tokenizer
 
 
 def _cost(work: Work[Circuits]) -> Cost:

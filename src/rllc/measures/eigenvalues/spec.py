@@ -36,7 +36,7 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.eigenvalues.kernel:eigenvalues",
     variables={
         "hessian_eigenvalue": Variable("largest eigenvalues of the Hessian of the loss", NATS, ("rank",)),
-        "hessian_products": Variable("products with the Hessian that they took", "1"),
+        "hessian_products": Variable("products with the Hessian that the eigenvalues took", "1"),
     },
     cost=_cost,
     stream="eigenvalues",

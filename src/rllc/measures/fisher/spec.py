@@ -26,10 +26,10 @@ class Fisher(ConfigModel):
 
 def _cost(work: Work[Fisher]) -> Cost:
     """A Hessian-vector product and two forward-mode ones per probe; a forward pass per token generated."""
-    section, tokens = work.section, work.tokens
+    section, tokenizer = work.section, work.tokenizer
     one = work.forward(section.batch_size, None)
-    generated = tokens.context * work.forward(
-        section.probes * section.batch_size, 1, length=tokens.context // 2
+    generated = tokenizer.context * work.forward(
+        section.probes * section.batch_size, 1, length=tokenizer.context // 2
     )
     seconds = len(work.steps) * (section.probes * 14 * one + generated)
     return Cost(START + seconds, 1200 + 20 * work.logits(section.batch_size, None))
@@ -37,7 +37,7 @@ def _cost(work: Work[Fisher]) -> Cost:
 
 def _settings(work: Work[Fisher]) -> dict[str, Any]:
     """Contexts are as long as those of the text."""
-    return work.section.model_dump(exclude={"distributions"}) | {"context": work.tokens.context}
+    return work.section.model_dump(exclude={"distributions"}) | {"context": work.tokenizer.context}
 
 
 def _checks(place: str, work: Work[Fisher]) -> Iterator[str]:

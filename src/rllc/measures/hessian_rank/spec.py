@@ -67,7 +67,7 @@ def _vectors(work: Work[HessianRank]) -> int:
 
 def _weights(work: Work[HessianRank]) -> int:
     model = work.experiment.model
-    return family_of(model).weights(model, work.tokens)
+    return family_of(model).weights(model, work.tokenizer)
 
 
 def _cost(work: Work[HessianRank]) -> Cost:
@@ -80,7 +80,7 @@ def _cost(work: Work[HessianRank]) -> Cost:
 
 
 def _checks(place: str, work: Work[HessianRank]) -> Iterator[str]:
-    if work.known_tokens is not None and _vectors(work) > _weights(work):
+    if work.tokenizer_section is not None and _vectors(work) > _weights(work):
         yield (
             f"{place}.degree: {work.section.degree} takes {_vectors(work)} products, and the model has "
             f"{_weights(work)} weights; lower it"

@@ -56,9 +56,13 @@ MEASURE = MeasureSpec(
         "icl_score": Variable(
             "loss late in the context minus loss early, with heads ablated", NATS, ("ablated",)
         ),
-        "icl_score_se": Variable("standard error of it over contexts", NATS, ("ablated",), over="contexts"),
+        "icl_score_se": Variable(
+            "standard error over contexts of icl_score", NATS, ("ablated",), over="contexts"
+        ),
         "icl_left": Variable("score with heads ablated over the plain one", "1", ("ablated",)),
-        "icl_left_se": Variable("standard error of it over contexts", "1", ("ablated",), over="contexts"),
+        "icl_left_se": Variable(
+            "standard error over contexts of icl_left", "1", ("ablated",), over="contexts"
+        ),
     },
     settings=_settings,
     checks=_checks,

@@ -50,14 +50,14 @@ def _checks(place: str, work: Work[Metrics]) -> Iterator[str]:
         taught = [d for d in experiment.distributions if work.is_taught(d)]
         if taught:
             yield f"{place}.accuracy: targets of {', '.join(taught)} are probabilities; leave it out"
-    tokens = work.known_tokens
-    if tokens is None or not section.icl_early:
+    tokenizer = work.tokenizer_section
+    if tokenizer is None or not section.icl_early:
         return
     for name in ("icl_early", "icl_late"):
         first, end = getattr(section, name)
-        if not first < end <= tokens.predictions:
+        if not first < end <= tokenizer.predictions:
             yield (
-                f"{place}.{name}: {[first, end]} is no range of the {tokens.predictions} "
+                f"{place}.{name}: {[first, end]} is no range of the {tokenizer.predictions} "
                 "predictions of a context"
             )
 

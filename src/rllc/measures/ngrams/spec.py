@@ -37,20 +37,18 @@ MEASURE = MeasureSpec(
         "bigram_score_se": Variable(
             "standard error over contexts of the bigram score", NATS, over="contexts"
         ),
-        "bigram_entropy": Variable("entropy of these bigrams, the least bigram score", NATS),
+        "bigram_entropy": Variable("entropy of the bigrams of the text, the least bigram score", NATS),
         "bigram_entropy_se": Variable(
             "standard error over contexts of the entropy of bigrams", NATS, over="contexts"
         ),
-        "bigram_excess": Variable("bigram score less its entropy", NATS),
-        "bigram_excess_se": Variable(
-            "standard error over contexts of that difference", NATS, over="contexts"
-        ),
+        "bigram_excess": Variable("bigram score minus bigram_entropy", NATS),
+        "bigram_excess_se": Variable("standard error over contexts of bigram_excess", NATS, over="contexts"),
         "ngram_loss": Variable("loss on the last token of common n-grams", NATS, ("n",)),
-        "ngram_loss_se": Variable("standard error over n-grams of that loss", NATS, ("n",)),
+        "ngram_loss_se": Variable("standard error over n-grams of ngram_loss", NATS, ("n",)),
         "ngram_baseline": Variable("loss on text at the same position", NATS, ("n",)),
-        "ngram_baseline_se": Variable("standard error over contexts of that loss", NATS, ("n",)),
+        "ngram_baseline_se": Variable("standard error over contexts of ngram_baseline", NATS, ("n",)),
         "ngram_score": Variable("baseline over loss of n-grams", "1", ("n",)),
-        "ngram_score_se": Variable("standard error over n-grams and contexts of that ratio", "1", ("n",)),
+        "ngram_score_se": Variable("standard error over n-grams and contexts of ngram_score", "1", ("n",)),
     },
     checks=_checks,
     requires=("positions", "tokens"),

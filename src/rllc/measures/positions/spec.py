@@ -29,15 +29,15 @@ MEASURE = MeasureSpec(
         "ablated_loss_se": Variable(
             "standard error over contexts of the loss with zeros for W_pos", NATS, over="contexts"
         ),
-        "position_gain": Variable("loss with zeros for W_pos less the loss", NATS),
-        "position_gain_se": Variable(
-            "standard error over contexts of that difference", NATS, over="contexts"
-        ),
+        "position_gain": Variable("loss with zeros for W_pos minus the loss", NATS),
+        "position_gain_se": Variable("standard error over contexts of position_gain", NATS, over="contexts"),
         "loss_at": Variable("loss of the prediction made at a position", NATS, ("at",)),
         "loss_at_se": Variable(
             "standard error over contexts of the loss at a position", NATS, ("at",), over="contexts"
         ),
-        "ablated_loss_at": Variable("the same with zeros for W_pos", NATS, ("at",)),
+        "ablated_loss_at": Variable(
+            "loss of the prediction made at a position, with zeros for W_pos", NATS, ("at",)
+        ),
         "ablated_loss_at_se": Variable(
             "standard error over contexts of the loss at a position with zeros for W_pos",
             NATS,

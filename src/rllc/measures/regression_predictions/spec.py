@@ -44,7 +44,7 @@ def _pair(long_name: str, over: str = "") -> Variable:
 def _gap(name: str, of: str) -> dict[str, Variable]:
     return {
         name: Variable(f"in-context learning score: squared error at {of}", SQUARES),
-        f"{name}_se": Variable("its standard error over sequences", SQUARES, over="sequences"),
+        f"{name}_se": Variable(f"standard error over sequences of {name}", SQUARES, over="sequences"),
     }
 
 
@@ -55,12 +55,12 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.regression_predictions.kernel:regression_predictions",
     variables={
         "mse": _pair("mean squared error of the prediction at pair k"),
-        "mse_se": _pair("its standard error over sequences", over="sequences"),
+        "mse_se": _pair("standard error over sequences of mse", over="sequences"),
         "prediction_square": _pair("mean square of the prediction at pair k"),
         "ridge_mse": _pair("mean squared error of the Bayes predictor on the same sequences"),
-        **_gap("icl_early", "the middle pair less that at the first"),
-        **_gap("icl_late", "the last pair less that at the middle one"),
-        **_gap("icl_score", "the last pair less that at the first"),
+        **_gap("icl_early", "the middle pair minus that at the first"),
+        **_gap("icl_late", "the last pair minus that at the middle one"),
+        **_gap("icl_score", "the last pair minus that at the first"),
         "delta_zero": Variable("mean square of the predictions", SQUARES),
         "delta_prior": Variable("mean squared difference from what the mean task predicts", SQUARES),
         "delta_ridge": Variable("mean squared difference from ridge regression", SQUARES),
@@ -73,11 +73,13 @@ MEASURE = MeasureSpec(
             "loss where inputs or tasks are times g, over g^2", SQUARES, ("change", "scale")
         ),
         "far_icl": Variable(
-            "the same of the in-context learning score, last pair less first",
+            "in-context learning score (last pair minus first) where inputs or tasks are times g, over g^2",
             SQUARES,
             ("change", "scale"),
         ),
-        "far_prediction": Variable("mean absolute prediction there", "1", ("change", "scale")),
+        "far_prediction": Variable(
+            "mean absolute prediction where inputs or tasks are times g", "1", ("change", "scale")
+        ),
         "cumulative_rate": Variable("sum of the learning rates of all updates so far", "1"),
     },
     settings=_settings,

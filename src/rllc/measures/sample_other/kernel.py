@@ -12,12 +12,12 @@ from rllc.measures.data import Data, Measurement
 from rllc.measures.roles import indices, label, of_type
 from rllc.models.model import Model
 from rllc.models.weights import Weights
-from rllc.quality import BITS, MISSING
+from rllc.quality import MISSING, QUALITY_DTYPE
 from rllc.vocabulary import STATUS
 
 # What an estimate holds, at next to no cost: of a seed that has no heads of any type listed.
 LEAST = {"draws": 2, "burn_in": 0, "thinning": 1}
-NONE = {"status": np.int8(STATUS.index("missing")), "quality": BITS(MISSING)}
+NONE = {"status": np.int8(STATUS.index("missing")), "quality": QUALITY_DTYPE(MISSING)}
 
 
 def other(

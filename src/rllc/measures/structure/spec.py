@@ -43,15 +43,17 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.structure.kernel:structure",
     variables={
         "embedding_share": Variable("squared singular values of W_E over their sum", "1", ("direction",)),
-        "position_share": Variable("the same of W_pos", "1", ("position_direction",)),
+        "position_share": Variable(
+            "squared singular values of W_pos over their sum", "1", ("position_direction",)
+        ),
         "embedding_rank": Variable("exp of the entropy of the shares of W_E", "1"),
-        "position_rank": Variable("the same of W_pos", "1"),
+        "position_rank": Variable("exp of the entropy of the shares of W_pos", "1"),
         "alignment": Variable(
             "share of the length of a row of W_E within the first directions of W_pos",
             "1",
             ("subspace", "coordinate"),
         ),
-        "alignment_mean": Variable("the same, mean over rows", "1", ("subspace",)),
+        "alignment_mean": Variable("alignment, mean over rows", "1", ("subspace",)),
         "position_top": Variable("the three largest shares of W_pos together", "1"),
         **_norm("weight", "weights"),
         **_norm("bias", "biases"),

@@ -18,7 +18,7 @@ class Highlights(ConfigModel):
         "whose held-out contexts are read, and of the LLC whose stages are meant"
     )
     setting: Name = config_field(
-        "sampling setting of that LLC; sampling: the base setting", default=BASE_SETTING
+        "sampling setting of the LLC; sampling: the base setting", default=BASE_SETTING
     )
     contexts: int = config_field("held-out contexts, the first ones", ge=2)
     batch_size: Count = config_field("contexts at once")
@@ -27,7 +27,7 @@ class Highlights(ConfigModel):
 
 def _cost(work: Work[Highlights]) -> Cost:
     section = work.section
-    tokens = section.contexts * work.tokens.predictions
+    tokens = section.contexts * work.tokenizer.predictions
     seconds = len(work.steps) * work.forward(section.contexts, None) + KINDS * tokens
     megabytes = evaluating(work.logits(section.batch_size, None))
     return Cost(START + seconds, megabytes, 8.0 * len(work.steps) * tokens + 50.0 * tokens)
@@ -50,7 +50,7 @@ MEASURE = MeasureSpec(
     cost=_cost,
     requires=("positions", "tokens"),
     reads=("tokenizer",),
-    contexts=_contexts,
+    reads_contexts_of=_contexts,
     per_distribution=False,
     recorded_as="highlights",
 )

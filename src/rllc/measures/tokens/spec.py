@@ -43,7 +43,7 @@ def _cost(work: Work[Tokens]) -> Cost:
     section, of = work.section, work.heads
     one = work.forward(section.searched, None)
     seconds = len(work.steps) * ((of + 3) * one + 2 * of * section.top * CLASSIFY)
-    length = work.tokens.context
+    length = work.tokenizer.context
     kept = 4e-6 * length * (2 * of * section.top + section.searched)
     attended = 4e-6 * section.batch_size * of * length**2
     megabytes = evaluating(work.logits(section.batch_size, None)) + 2 * (kept + attended)
@@ -56,7 +56,7 @@ def _checks(place: str, work: Work[Tokens]) -> Iterator[str]:
     if experiment.task != "language":
         yield f"{place}: patterns are matched in text, which this task lacks; set it to null"
         return
-    tokens = work.known_tokens
+    tokenizer = work.tokenizer_section
     if section.corpus is None and experiment.training is None:
         yield (
             f"{place}.corpus: nothing is trained here; name the distribution whose held-out contexts "
@@ -70,17 +70,17 @@ def _checks(place: str, work: Work[Tokens]) -> Iterator[str]:
                 f"{place}.corpus: the targets of '{section.corpus}' are a model's predictions; "
                 "name a distribution of text"
             )
-    if tokens is None:
+    if tokenizer is None:
         return
     held_out = section.corpus is not None
-    most, side = (tokens.held_out_blocks, "held_out") if held_out else (tokens.train_blocks, "train")
+    most, side = (tokenizer.held_out_blocks, "held_out") if held_out else (tokenizer.train_blocks, "train")
     if section.searched > (most or 0):
         yield (
             f"{place}.searched: {section.searched} of at most {most or 0} contexts; lower it, or raise the "
             f"tokenizer's {side}_blocks"
         )
-    if section.top > section.searched * tokens.predictions:
-        positions = section.searched * tokens.predictions
+    if section.top > section.searched * tokenizer.predictions:
+        positions = section.searched * tokenizer.predictions
         yield f"{place}.top: {section.top} of the {positions} tokens that are searched; lower it"
 
 
@@ -95,19 +95,21 @@ MEASURE = MeasureSpec(
     kernel="rllc.measures.tokens.kernel:tokens",
     variables={
         "share": _of_head("share of the head's tokens that the pattern explains", "1", "pattern"),
-        "share_chance": _of_head("share of positions drawn at random that it explains", "1", "pattern"),
+        "share_chance": _of_head(
+            "share of positions drawn at random that the pattern explains", "1", "pattern"
+        ),
         "unique": _of_head("different forms of the pattern", "1", "pattern"),
         "at_matched": _of_head(
             "share of the pattern's tokens at which the head attends most to what matches", "1", "pattern"
         ),
         "letterless": _of_head("share of the pattern's tokens that have no letter", "1", "pattern"),
         "common": _of_head("the commonest forms of the pattern", "1", "pattern", "order"),
-        "common_count": _of_head("how often each of these is there", "1", "pattern", "order"),
+        "common_count": _of_head("how often each of the commonest forms is there", "1", "pattern", "order"),
         "tokens": _of_head("tokens whose loss rises, at most as many as are kept", "1"),
         "rise_threshold": _of_head("smallest rise of a token kept", NATS),
         "multigrams": _of_head("different brackets, skip n-grams and n-grams", "1"),
-        "multigrams_chance": _of_head("the same of positions drawn at random", "1"),
-        "multigrams_half": _of_head("the same of random halves of the tokens", "1", "half"),
+        "multigrams_chance": _of_head("multigrams of positions drawn at random", "1"),
+        "multigrams_half": _of_head("multigrams of random halves of the tokens", "1", "half"),
         "context": _of_head("context, counted from 0 in the file that is read", "1", "rank"),
         "position": _of_head("position at which the token is predicted", "1", "rank"),
         "target": _of_head("the token that is predicted", "1", "rank"),
@@ -115,7 +117,9 @@ MEASURE = MeasureSpec(
         "matched": _of_head("position that the pattern refers to", "1", "rank"),
         "pattern_index": _of_head("the pattern that explains the token", "1", "rank"),
         "rise": _of_head("loss after ablating the head minus loss before", NATS, "rank"),
-        "attention_max": _of_head("largest attention weight there", "1", "rank"),
+        "attention_max": _of_head(
+            "attention weight on the position that the head attends to most", "1", "rank"
+        ),
         "shown_rank": _of_head("rank of the example", "1", "shown"),
         "shown_token": _of_head("tokens of the example's context", "1", "shown", "place"),
         "attention": _of_head("attention of the example", "1", "shown", "place"),
@@ -125,7 +129,7 @@ MEASURE = MeasureSpec(
     checks=_checks,
     requires=("heads", "attention"),
     reads=("tokenizer",),
-    contexts=_contexts,
+    reads_contexts_of=_contexts,
     per_distribution=False,
     stream="tokens",
     figures={

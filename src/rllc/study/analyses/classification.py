@@ -55,15 +55,21 @@ ANALYSIS = AnalysisSpec(
         "multigram_spearman": _number(
             "rank correlation over multigram heads of refined LLC and multigrams", "1", "scope"
         ),
-        "multigram_spearman_low": _number("2.5 % of it for the errors of both", "1", "scope"),
-        "multigram_spearman_high": _number("97.5 % of it for the errors of both", "1", "scope"),
-        "multigram_spearman_p": _number("share of orders of the heads with at least that", "1", "scope"),
+        "multigram_spearman_low": _number(
+            "2.5 % quantile of multigram_spearman for the errors of both", "1", "scope"
+        ),
+        "multigram_spearman_high": _number(
+            "97.5 % quantile of multigram_spearman for the errors of both", "1", "scope"
+        ),
+        "multigram_spearman_p": _number(
+            "share of orders of the heads with at least this correlation", "1", "scope"
+        ),
         "multigram_spearman_heads": _number("multigram heads", "1", "scope"),
         "multigram_correlation": _number(
             "the rank correlation in layer 1, seeds pooled as ranks; of five heads or more"
         ),
-        "multigram_correlation_p": _number("share of orders within seeds with at least that"),
-        "multigram_correlation_both": _number("the same over both layers"),
+        "multigram_correlation_p": _number("share of orders within seeds with at least this correlation"),
+        "multigram_correlation_both": _number("the rank correlation over both layers, seeds pooled as ranks"),
         "types_by_tokens": _number("share of induction and previous-token heads with most induction"),
         "dyck_share": _number("largest share of brackets of a head of layer 1"),
         "dyck_heads": _number("bracket heads, where a layer has eight heads"),
@@ -80,10 +86,10 @@ ANALYSIS = AnalysisSpec(
             "induction tokens without a letter, induction head that is larger on code less the other"
         ),
         "induction_less_ngram": _number(
-            "refined LLC of induction heads less that of n-gram and skip n-gram heads of layer 1"
+            "refined LLC of induction heads minus that of n-gram and skip n-gram heads of layer 1"
         ),
         "dyck_less_others": _number(
-            "refined LLC of layer 1's bracket head less that of its other multigram heads"
+            "refined LLC of layer 1's bracket head minus that of its other multigram heads"
         ),
         **{
             f"{name}_prior_only": _number(f"{name.replace('_', ' ')}, of the control without loss gradient")

@@ -29,15 +29,15 @@ def _checks(place: str, work: Work[Highlights]) -> Iterator[str]:
     yield from refer(f"{place}.setting", section.setting, names, "setting with `full`")
     sampled = getattr(known.get(section.setting), "full", None)
     names = (sampled.distributions if sampled else None) or experiment.distributions
-    yield from refer(f"{place}.distribution", section.distribution, names, "distribution of that LLC")
+    yield from refer(f"{place}.distribution", section.distribution, names, "distribution of the LLC")
     if work.is_taught(section.distribution):
         yield (
             f"{place}.distribution: the targets of '{section.distribution}' are a model's predictions; "
             "name a distribution of text"
         )
-    tokens = work.known_tokens
-    if tokens is not None and section.length > tokens.predictions:
-        yield f"{place}.length: {section.length} of the {tokens.predictions} tokens of a context; lower it"
+    tokenizer = work.tokenizer_section
+    if tokenizer is not None and section.length > tokenizer.predictions:
+        yield f"{place}.length: {section.length} of the {tokenizer.predictions} tokens of a context; lower it"
 
 
 ANALYSIS = AnalysisSpec(

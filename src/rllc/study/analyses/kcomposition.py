@@ -31,7 +31,9 @@ ANALYSIS = AnalysisSpec(
         "coupled": Variable(
             "correlation of a multigram head's K-composition curves with two later ones", "1", ("step",)
         ),
-        "coupled_less_induction": Variable("that less the same with two induction heads", "1", ("step",)),
+        "coupled_less_induction": Variable(
+            "coupled minus its value with two induction heads", "1", ("step",)
+        ),
         "current_spike": Variable(
             "peak of the current-token head's K-composition over its early mean or its end",
             "1",

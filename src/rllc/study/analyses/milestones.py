@@ -17,7 +17,7 @@ class Milestones(ConfigModel):
 
     distribution: Name = config_field("of the n-gram scores and of the LLC")
     setting: Name = config_field(
-        "sampling setting of that LLC; sampling: the base setting", default=BASE_SETTING
+        "sampling setting of the LLC; sampling: the base setting", default=BASE_SETTING
     )
 
 
@@ -60,7 +60,7 @@ ANALYSIS = AnalysisSpec(
         "previous_token_half": _step("half of the last of the largest previous-token scores"),
         "prefix_matching_half": _step("half of the last of the largest prefix-matching scores"),
         "composition_onset": _step("K-composition into the later head with most prefix matching begins"),
-        "prefix_matching_onset": _step("prefix matching of that head begins"),
+        "prefix_matching_onset": _step("prefix matching of the later head of composition_onset begins"),
         "bigram_after_boundary": Variable(
             "log2 of the step of the least bigram score over that of the first boundary",
             "octaves",

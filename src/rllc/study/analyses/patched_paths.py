@@ -16,21 +16,21 @@ ANALYSIS = AnalysisSpec(
         ),
         "path": Variable("loss that patching adds", NATS, ("step", "brackets")),
         "path_onset": Variable(
-            "loss that patching adds on nested brackets where induction begins, over that now",
+            "path on nested brackets where induction begins, divided by path at the step",
             "1",
             ("step",),
         ),
         "path_share": Variable(
-            "loss that patching adds, over that of ablating the bracket head", "1", ("step", "brackets")
+            "path divided by the loss that ablating the bracket head adds", "1", ("step", "brackets")
         ),
         "path_transient": Variable(
-            "largest loss that patching has added so far, over that now", "1", ("step", "brackets")
+            "largest path up to the step, divided by path at the step", "1", ("step", "brackets")
         ),
-        "ablated_least_se": Variable("standard error of it", NATS, ("step",)),
-        "path_se": Variable("standard error of it", NATS, ("step", "brackets")),
-        "path_onset_se": Variable("standard error of it", "1", ("step",)),
-        "path_share_se": Variable("standard error of it", "1", ("step", "brackets")),
-        "path_transient_se": Variable("standard error of it", "1", ("step", "brackets")),
+        "ablated_least_se": Variable("standard error of ablated_least", NATS, ("step",)),
+        "path_se": Variable("standard error of path", NATS, ("step", "brackets")),
+        "path_onset_se": Variable("standard error of path_onset", "1", ("step",)),
+        "path_share_se": Variable("standard error of path_share", "1", ("step", "brackets")),
+        "path_transient_se": Variable("standard error of path_transient", "1", ("step", "brackets")),
     },
     reads=("path_patching", "attention_scores"),
     local=True,

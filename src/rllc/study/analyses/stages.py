@@ -51,7 +51,7 @@ class HessianStages(ConfigModel):
 
 def _settings(work: Work[Stages]) -> dict[str, Any]:
     """With the loss of predictions that know nothing: uniform ones of tokens, 0 of numbers."""
-    tokens = work.tokens
+    tokens = work.tokenizer
     vocabulary = getattr(tokens, "vocabulary", None)
     chance, guess = vocabulary and math.log(vocabulary), "uniform predictions"
     first = work.distributions.get(next(iter(work.experiment.distributions), ""))

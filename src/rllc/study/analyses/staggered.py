@@ -43,7 +43,7 @@ ANALYSIS = AnalysisSpec(
             ("drop_at_peak", "largest distance of a head's peak from its fall of the score", "octaves"),
             ("joint_drop_at_peak", "distance of the joint peak from the plain fall", "octaves"),
             ("icl_left", "score without induction heads over the plain one", "1"),
-            ("icl_left_se", "standard error of it", "1"),
+            ("icl_left_se", "standard error of icl_left", "1"),
         )
     },
     reads=("induction_ablation", "rllc", "attention_scores"),

@@ -34,7 +34,7 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
             yield from _too_many(where, dataset.section, tokens)
         yield from dataset.spec.checks(where, work(study, experiment, dataset.section, []))
     for spec in ANALYSES:
-        if section := spec.declared(experiment):
+        if section := spec.section_of(experiment):
             yield from spec.checks(f"{place}.{spec.name}", work(study, experiment, section, []))
     for spec in MEASURES:
         if (
