@@ -55,8 +55,8 @@ def losses():
 @pytest.fixture(scope="module")
 def made(losses):
     table = boundaries(
-        [(10, "peak", 1), (100, "saddle", 0), (10, "start", 0)],
-        [(10, "start", 0), (1000, "end", 1)],
+        [(10, "start", 1), (100, "saddle", 0)],
+        [(1000, "end", 1)],
     )
     return highlights({"token_losses": losses, "stages": table}, **ASKED, random_seed=1)
 

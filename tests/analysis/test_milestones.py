@@ -44,7 +44,7 @@ def datasets(
             {**at, "head": HEADS, "layer": ("head", [0, 0, 1, 1]), "later_head": HEADS},
         ),
         "stages": xr.Dataset(
-            {"boundary_step": (dims, [[[[100.0, boundary, 1600]]]]),
+            {"boundary_step": (dims, [[[[boundary, 900.0, 1600]]]]),
              "boundary_kind": (dims, np.asarray([[[["start", "peak", "trough"]]]], dtype=object))},
             {"setting": ["published"], "distribution": ["mixture"], "seed": [0]},
         ),

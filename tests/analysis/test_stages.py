@@ -54,7 +54,7 @@ def test_checkpoints_are_marked_by_kind(made):
     assert marked["step"].values[marked.values > 0].tolist() == [
         one["boundary_step"].values[one["boundary_kind"].values.tolist().index("trough")]
     ]
-    counted = (one["boundary_determined"] == 1) & ~one["boundary_kind"].isin(["start", ""])
+    counted = one["boundary_determined"] == 1
     assert int((one["at_boundary"].sel(kind="any") == 2).sum()) == int(counted.sum())
     assert np.isnan(one["at_boundary"].sel(step=0)).all()
 
@@ -123,3 +123,26 @@ def test_the_published_chains_left_the_model(curve, n_beta, until, low, high, co
     assert float(found["sampled_loss"].min()) == pytest.approx(low, abs=0.01)
     assert float(found["sampled_loss"].max()) == pytest.approx(high, abs=0.01)
     assert float(found["llc_loss_correlation"]) == pytest.approx(correlation, rel=1e-3, abs=1e-5)
+
+
+def test_standard_errors_are_read_by_the_smoother_of_llc_and_control():
+    data = llc(30.0, [0], ["mixture"], fall_and_rise)
+    data = data.assign(llc_prior_only=data["llc"], llc_se=0 * data["llc"] + 0.5)
+    found = stages({"llc": data}, tolerance=8.0).squeeze()
+    assert 1 <= float(found["error_scale"].sel(setting="sampling")) < 1.5
+    assert np.isnan(found["error_scale"].sel(setting="sampling_prior_only"))
+    wide = stages({"llc": data.assign(llc_prior_only_se=0 * data["llc"] + 5)}, tolerance=8.0).squeeze()
+    assert float(wide["error_scale"].sel(setting="sampling_prior_only")) == 1
+    sure = (wide["boundary_determined"] == 1).sum("boundary")
+    assert int(sure.sel(setting="sampling")) > int(sure.sel(setting="sampling_prior_only"))
+
+
+def test_the_flat_start_is_a_boundary_and_counts_are_by_tolerance(made):
+    one = made.sel(setting="sampling", distribution="mixture", seed=0)
+    assert "start" in one["boundary_kind"].values.tolist()
+    assert int((one["at_boundary"].sel(kind="start") > 0).sum()) == 1
+    marked = (one["at_boundary"].sel(kind="any") > 0).sum()
+    assert int(marked) == int(one["boundary_count"].sel(flatness=0.08))
+    wide = stages({"llc": llc(30.0, [0], ["mixture"], fall_and_rise)}, tolerance=8.0, flatness=0.04)
+    count = wide["boundary_step"].notnull().sum("boundary").squeeze()
+    assert int(count) == int(one["boundary_count"].sel(flatness=0.04))

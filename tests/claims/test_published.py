@@ -5,16 +5,17 @@ import re
 import numpy as np
 import pytest
 
-from rllc.claims import regression
+from rllc.claims import regression, stages
 from rllc.claims.claim import claims_of
 from rllc.claims.judge import judge
 from rllc.claims.published import published
+from rllc.claims.run import Run
 
 CLAIMS = {each.name: each for each in claims_of(regression, "regression")}
 # claim -> its number in seed 1, or in seeds 0 to 4, as read off these data by other means
 EXPECTED = {
-    "lr_stages": [2, 5, 2, 4, 3],
-    "lr_boundaries": [2, 4, 2, 4, 3],
+    "lr_stages": [5, 7, 4, 5, 4],
+    "lr_boundaries": [3, 4, 3, 4, 3],
     "smooth_auto": 10,
     "lr_seed_sd": 4.24,
     "llc_not_loss_early": [-0.99998] * 5,
@@ -91,8 +92,8 @@ def test_published_words_begin_with_the_published_value(table, name):
         ("prior_level", "0.0066 to 0.0182"),
         ("prior_loss", "0.000 to 0.023"),
         ("lr_falls", "0.255 to 0.297"),
-        ("lr_stages", "2, 2, 4, 3"),
-        ("lr_boundaries", "2, 2, 4, 3"),
+        ("lr_stages", "5, 4, 5, 4"),
+        ("lr_boundaries", "3, 3, 4, 3"),
     ],
 )
 def test_published_words_on_other_seeds_are_their_values(table, name, words):
@@ -110,9 +111,27 @@ def test_language_models_have_llc_and_loss_at_the_published_setting(curves):
     assert (two.name, two.layers, one.name, one.layers) == ("language", 2, "language_1layer", 1)
     for experiment, datasets in curves["stages"]:
         assert (experiment.task, experiment.setting, experiment.steps) == ("language", "published", 50_000)
-        assert set(datasets) == {"llc.published", "metrics"}
+        assert set(datasets) == {"llc.published", "metrics", "stages"}
         assert all(experiment.text in data["distribution"] for data in datasets.values())
     llc = of_two["llc.published"]["llc"].squeeze()
     assert float(llc.sel(step=2000)) == 156.732
     assert float(of_two["metrics"]["loss"].squeeze().sel(step=2000)) == 4.021
     assert of_one["llc.published"].sizes["step"] == 499
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["lm_stages", "lm_universal_stages", "lm_boundaries", "lm5_split", "lm_universal_trough", "smooth_auto"],
+)
+def test_published_words_of_language_begin_with_the_number_by_the_rule(curves, name):
+    """The authors' two-layer curve on the checkpoints of config/paper.yaml, judged as ours are."""
+    experiment, datasets = curves["stages"][0]
+    each = next(each for each in claims_of(stages, "stages") if each.name == name)
+    value = each.statistic.function(Run(experiment, datasets, 1))
+    assert each.published.startswith(f"{float(value):.0f}")
+
+
+def test_published_language_model_of_one_layer_has_no_trough_on_the_coarser_checkpoints(curves):
+    _, datasets = curves["stages"][1]
+    marks = datasets["stages"]["at_boundary"].sel(setting="published", kind="any").squeeze()
+    assert marks["step"].values[marks.values > 0].tolist() == [1_000, 41_000]

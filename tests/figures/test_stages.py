@@ -14,6 +14,7 @@ from rllc.figures.heads.composition import stage_figB5
 from rllc.figures.stage_bands import (
     FALLING,
     LAST,
+    LEVEL,
     LINE,
     OF_LOSS,
     OFF,
@@ -72,7 +73,7 @@ def test_boundaries_and_bands(datasets, misplaced):
             hues = RISING if smooth.sel(step=right) > smooth.sel(step=left) else FALLING
             hues = (LAST,) if right == edges[-1] else hues
             assert patch.get_facecolor()[:3] in [to_rgb(hue) for hue in hues]
-    sure = (one["boundary_determined"] == 1) & (one["boundary_kind"] != "start")
+    sure = one["boundary_determined"] == 1
     thick = one["boundary_step"].where(sure).dropna("boundary").values
     assert {step for step, width in lines(level).items() if width > 1} == set(thick)
     assert lines(far) == {}
@@ -152,7 +153,7 @@ def test_llc_findings_of_several_seeds_are_mean_and_sd(datasets):
     assert alike.label.endswith("(seed 1)") and alike.value == -0.5
 
 
-def test_boundaries_of_one_seed_are_its_determined_ones_but_for_the_flat_start(datasets):
+def test_boundaries_of_one_seed_are_its_determined_ones_with_the_flat_start(datasets):
     table = datasets["stages"].sel(setting="published", distribution="mixture")
     kinds, sure = ["start", "peak", "trough"], [[1, 0, 0], [1, 1, 0]]
     cells = {
@@ -166,11 +167,12 @@ def test_boundaries_of_one_seed_are_its_determined_ones_but_for_the_flat_start(d
         for seed in (0, 1)
     }
     counted = llc_findings(cells)[1]
-    assert (counted.value, counted.error) == pytest.approx((0.5, 0.5**0.5))
-    (peak,) = llc_findings({1: cells[1]})[1:]
+    assert (counted.value, counted.error) == pytest.approx((1.5, 0.5**0.5))
+    start, peak = llc_findings({1: cells[1]})[1:]
     assert "peak" in peak.label and (peak.value, peak.unit) == (1000.0, "steps")
-    (none,) = llc_findings({0: cells[0]})[1:]
-    assert none.value == 0
+    assert "start" in start.label and start.value == 100.0
+    (start,) = llc_findings({0: cells[0]})[1:]
+    assert start.value == 100.0
 
 
 def test_above_chance_is_said_only_where_all_late_losses_are(datasets):
@@ -251,11 +253,15 @@ def drawn_stages(figure):
         for line in ax.lines
         if line.get_color() == LINE["color"]
     }
-    of_fills = {"stage: LLC rises": RISING, "stage: LLC falls": FALLING, "stage: the last": (LAST,)}
+    of_fills = {
+        "stage: LLC rises": RISING,
+        "stage: LLC falls": FALLING,
+        "stage: the last": (LAST,),
+        "stage: no clear change": (LEVEL,),
+    }
     of_widths = {
         "boundary, determined": (SURE["linewidth"], True),
         "boundary, possible": (POSSIBLE["linewidth"], True),
-        "end of the flat start": (POSSIBLE["linewidth"], False),
     }
     named = {name for name, hues in of_fills.items() if fills & {to_rgb(hue) for hue in hues}}
     return named | {name for name, look in of_widths.items() if look in widths}
@@ -333,3 +339,16 @@ def test_whose_stages_are_drawn_is_said_where_curves_of_several_seeds_are(datase
     assert end.value == pytest.approx(float(shared["llc"].mean()))
     (below,) = rllc_fig13_stages(given, title="deep", seeds=[1]).figure.legends
     assert not any("seed" in text.get_text() for text in below.get_texts())
+
+
+def test_a_band_has_no_colour_that_contradicts_the_estimates(datasets):
+    """The estimates fall where the smoothed curve rises, and the other way round."""
+    one = datasets["stages"].sel(setting="sampling", distribution="mixture", seed=0)
+    edges = one["boundary_step"].dropna("boundary").values
+    turned = datasets["stages"].assign(
+        sampled_loss=datasets["stages"]["loss"] - datasets["stages"]["llc_smooth"]
+    )
+    assert edges.size >= 3
+    ax = stage_fig1a_lm(datasets | {"stages": turned}, seeds=[0]).figure.axes[0]
+    colors = [patch.get_facecolor()[:3] for patch in ax.patches]
+    assert set(colors[:-1]) == {to_rgb(LEVEL)} and colors[-1] == to_rgb(LAST)

@@ -100,8 +100,7 @@ def _edges(
     if absent:
         raise ValueError(f"stages.nc has no {', '.join(absent)}: stages are read off that LLC curve")
     one = table.sel(asked)
-    counts = np.isfinite(one["boundary_step"].values) & (one["boundary_kind"].values != "start")
-    counts &= one["boundary_step"].values < steps[-1]
+    counts = one["boundary_step"].values < steps[-1]
     sure = dict(
         zip(
             one["boundary_step"].values[counts].astype(int).tolist(),

@@ -76,8 +76,7 @@ def _first_boundary(table: xr.Dataset, seed: int, distribution: str, setting: st
     asked = {"setting": setting, "distribution": distribution, "seed": seed}
     if any(label not in table[dim].values for dim, label in asked.items()):
         return NAN
-    one = table.sel(asked)
-    steps = one["boundary_step"].values[one["boundary_kind"].values != "start"]
+    steps = table["boundary_step"].sel(asked).values
     return float(np.nanmin(steps)) if np.isfinite(steps).any() else NAN
 
 

@@ -1,7 +1,14 @@
-"""Stages of development: boundaries are flat places of a smoothed curve, with their support.
+"""Stages of development: boundaries are the plateaus of a smoothed curve, with their support.
 
-The thresholds were chosen on the published curves of arXiv 2402.02364. So the authors' boundaries, which the
-rule finds there, do not test it; synthetic curves with noise do (tests/analysis/test_plateaus.py).
+The rule is that of arXiv 2402.02364, App. A.5: "At a local minima or maxima of the estimated LLC curve
+identifying a plateau from this estimated slope is straightforward, since the derivative crosses the x-axis.
+However at a saddle point, the slope may not exactly reach zero, so we have to specify a 'tolerance' for the
+absolute value of the derivative, below which we treat the boundary as an effective plateau. In this case, we
+additionally require that the plateau be at a local minimum of the absolute first derivative. Otherwise, we
+may identify several adjacent points as all constituting a stage boundary."
+
+Two choices are ours. The tolerance is a share of the curve's range, so that curves of any height have the
+same one. Adjacent checkpoints below it are one plateau, which contains a local minimum of the |slope|.
 """
 
 from collections.abc import Iterator
@@ -13,20 +20,23 @@ from rllc.analysis.gaussian_process import Smooth, smooth
 
 START, END, PEAK, TROUGH, SADDLE = KINDS = ("start", "end", "peak", "trough", "saddle")
 FEWEST = 5  # least checkpoints of a curve
-FLAT, CORE = 0.08, 0.06  # slopes per e-fold of steps, as shares of the curve's range
-ALIKE = 0.02  # least difference between separate neighbours, as share of the range
+FLATNESS = 0.08  # tolerance: slope per e-fold of steps, as share of the curve's range
+TOLERANCES = (0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.16, 0.2)  # at which boundaries are counted
+EDGE = 3.0  # least change between a plateau and an end of the curve, in its posterior standard deviations
 LARGE = 4.0  # least range of a curve with structure, in standard deviations of its noise
+SURE = 0.9  # least support of a determined boundary
 DRAWS = 200
 
 
 class Boundary(NamedTuple):
-    """A flat segment of a curve; indices of checkpoints.
+    """A plateau of a curve; indices of checkpoints.
 
-    kind         ``start`` touches the first checkpoint and does not separate two stages; ``end`` the last
+    kind         ``start`` and ``end`` reach to the first and the last checkpoint, up to a change of the curve
+                 by less than ``EDGE`` posterior standard deviations
     at           its location: the extremum, the flattest point of a saddle, the inner edge of start and end
-    first, last  the segment
-    determined   on both sides, the slope exceeds flatness by two of its standard deviations
-    support      share of posterior draws in which a segment of this kind overlaps it
+    first, last  the plateau
+    support      share of posterior draws in which a plateau of this kind overlaps it; start and end agree
+                 with every kind, because the curve beyond them is not known
     low, high    95 % interval of ``at`` over these draws
     """
 
@@ -34,136 +44,132 @@ class Boundary(NamedTuple):
     at: int
     first: int
     last: int
-    determined: bool
     support: float = np.nan
     low: float = np.nan
     high: float = np.nan
 
-
-class Shape(NamedTuple):
-    """A curve, its slope, its range, and a mask of checkpoints flat enough for the core of a segment."""
-
-    value: np.ndarray
-    slope: np.ndarray
-    range: float
-    core: np.ndarray
+    @property
+    def determined(self) -> bool:
+        """Return whether at least ``SURE`` of the posterior draws have it."""
+        return self.support >= SURE
 
 
-Segment = tuple[int, int]
+Plateau = tuple[str, int, int, int]  # kind, location, first and last checkpoint
 
 
-def plateaus(step: np.ndarray, value: np.ndarray, *, random_seed: int = 0) -> tuple[Smooth, list[Boundary]]:
-    """Return the smoothed curve, and its determined and possible boundaries in order.
+def plateaus(
+    step: np.ndarray,
+    value: np.ndarray,
+    error: np.ndarray | None = None,
+    *,
+    flatness: float = FLATNESS,
+    random_seed: int = 0,
+) -> tuple[Smooth, list[Boundary]]:
+    """Return the smoothed curve and its boundaries in order, each with its support.
 
     1. The curve is smoothed (``rllc.analysis.gaussian_process``); R is the range of the smoothed curve f.
        If R is below ``LARGE`` times the noise, there is no structure and no boundary.
-    2. Find segments of |f'| < ``FLAT`` R that contain a point with |f'| < ``CORE`` R. Where f' changes its
-       sign between two checkpoints, both are flat, and the flatter one is core. Two adjacent such pairs are
-       two segments.
-    3. The *possible* boundaries are these segments, after merging neighbours whose f differs by less than
-       ``ALIKE`` R or two posterior standard deviations of the difference.
-    4. The *determined* boundaries come from the segments before merging. Repeatedly drop a segment if, on one
-       side up to the next segment, no point has |f'| - 2 sd > ``FLAT`` R, or if it is a saddle with
-       |f'| + 2 sd >= ``FLAT`` R at its location. The rest is determined.
+    2. A plateau is a run of adjacent checkpoints with |f'| < ``flatness`` R. Where f' changes its sign
+       between two checkpoints, these two are a plateau, or part of one. The whole curve, the first
+       checkpoint alone, or the last one alone separate nothing and are none.
+    3. The same rule is applied to ``DRAWS`` posterior draws of f and f', which contain the errors of the
+       values. The share of draws that have the plateau is its support.
 
-    step   [n] positive and ascending; with fewer than ``FEWEST`` there is no boundary
-    value  [n] finite
+    step      [n] positive and ascending; with fewer than ``FEWEST`` there is no boundary
+    value     [n] finite
+    error     [n] standard errors of the values, if they are known
+    flatness  tolerance: slope per e-fold of steps, as share of R
     """
     if step.size < FEWEST or np.ptp(value) == 0:
         zero = np.zeros_like(value)
         return Smooth(value, zero, np.zeros((2 * step.size, 2 * step.size)), 0.0), []
-    curve = smooth(step, value)
-    segments, shape = _segments(curve.value, curve.slope)
-    if shape.range < LARGE * curve.noise:
-        return curve, []
-    sure = _merged(_determined(segments, shape, curve), shape, curve)
-    possible = [s for s in _merged(segments, shape, curve) if not any(_overlap(s, other) for other in sure)]
-    drawn = [_described(*draw) for draw in zip(*curve.draws(DRAWS, random_seed=random_seed), strict=True)]
-    found = [
-        _supported(Boundary(*_kind(segment, shape), *segment, segment in sure), drawn)
-        for segment in sorted([*sure, *possible])
-    ]
-    return curve, found
+    curve = smooth(step, value, error)
+    return curve, _boundaries(curve, curve.draws(DRAWS, random_seed=random_seed), flatness)
 
 
-def _segments(value: np.ndarray, slope: np.ndarray) -> tuple[list[Segment], Shape]:
-    """Return the flat segments with a core, and the shape of the curve."""
-    steep, span = np.abs(slope), np.ptp(value)
-    flat, core = steep < FLAT * span, steep < CORE * span
+def counts(curve: Smooth, *, random_seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers of boundaries, and of determined ones, at every one of ``TOLERANCES``."""
+    draws = curve.draws(DRAWS, random_seed=random_seed)
+    every = [_boundaries(curve, draws, flatness) for flatness in TOLERANCES]
+    sure = [sum(each.determined for each in boundaries) for boundaries in every]
+    return np.array([len(boundaries) for boundaries in every]), np.array(sure)
+
+
+def _boundaries(curve: Smooth, draws: tuple[np.ndarray, np.ndarray], flatness: float) -> list[Boundary]:
+    """Return the boundaries of a curve with their support (steps 2 and 3 of ``plateaus``)."""
+    span = np.ptp(curve.value)
+    if not span or span < LARGE * curve.noise:
+        return []
+    drawn = [found(*draw, flatness) for draw in zip(*draws, strict=True)]
+    named = _with_edges(found(curve.value, curve.slope, flatness), curve)
+    return [_supported(Boundary(*each), drawn) for each in named]
+
+
+def _with_edges(named: list[Plateau], curve: Smooth) -> list[Plateau]:
+    """Return the plateaus; the first is the start, and the last the end, where the curve is known no better.
+
+    That is where it changes by less than ``EDGE`` between the plateau and that end.
+    """
+
+    def same(a: int, b: int) -> bool:
+        variance = curve.covariance[a, a] + curve.covariance[b, b] - 2 * curve.covariance[a, b]
+        return abs(curve.value[a] - curve.value[b]) <= EDGE * np.sqrt(max(variance, 0.0))
+
+    made = list(named)
+    if made and same(0, made[0][2]):
+        _, _, first, last = made[0]
+        made[0] = (START, last, first, last)
+    if made and made[-1][0] != START and same(curve.value.size - 1, made[-1][3]):
+        _, _, first, last = made[-1]
+        made[-1] = (END, first, first, last)
+    return made
+
+
+def found(value: np.ndarray, slope: np.ndarray, flatness: float) -> list[Plateau]:
+    """Return the plateaus of a curve with known slope, in order (step 2 of ``plateaus``).
+
+    value, slope  [n]
+    """
+    steep = np.abs(slope) >= flatness * np.ptp(value)
     turns = np.sign(slope[1:]) != np.sign(slope[:-1])
-    joined = turns | flat[1:] | flat[:-1]  # not two adjacent turns: the curve is steep between them
+    joined = turns | ~steep[1:] | ~steep[:-1]  # not two turns with a steep part between them
+    flat = ~steep
     at = np.flatnonzero(turns)
     flat[at] = flat[at + 1] = True
-    core[np.where(steep[at] <= steep[at + 1], at, at + 1)] = True
     of_one = flat[1:] & flat[:-1] & joined
-    firsts, lasts = flat & ~np.append(False, of_one), flat & ~np.append(of_one, False)
-    runs = zip(np.flatnonzero(firsts).tolist(), np.flatnonzero(lasts).tolist(), strict=True)
-    return [(a, b) for a, b in runs if core[a : b + 1].any()], Shape(value, slope, span, core)
+    firsts = np.flatnonzero(flat & ~np.append(False, of_one)).tolist()
+    lasts = np.flatnonzero(flat & ~np.append(of_one, False)).tolist()
+    end = slope.size - 1
+    nothing = ((0, end), (0, 0), (end, end))
+    runs = [run for run in zip(firsts, lasts, strict=True) if run not in nothing]
+    return [(*_kind(value, slope, *run), *run) for run in runs]
 
 
-def _kind(segment: Segment, shape: Shape) -> tuple[str, int]:
-    """Return the kind and location of a segment."""
-    first, last = segment
-    inside = slice(first, last + 1)
-    core = first + np.flatnonzero(shape.core[inside])
+def _kind(value: np.ndarray, slope: np.ndarray, first: int, last: int) -> tuple[str, int]:
+    """Return the kind and location of a plateau."""
     if first == 0:
-        return START, int(core[-1])
-    if last == shape.value.size - 1:
-        return END, int(core[0])
-    before, after = shape.slope[first - 1], shape.slope[last + 1]
+        return START, last
+    if last == value.size - 1:
+        return END, first
+    inside = slice(first, last + 1)
+    before, after = slope[first - 1], slope[last + 1]
     if before > 0 > after:
-        return PEAK, first + int(shape.value[inside].argmax())
+        return PEAK, first + int(value[inside].argmax())
     if before < 0 < after:
-        return TROUGH, first + int(shape.value[inside].argmin())
-    return SADDLE, first + int(np.abs(shape.slope[inside]).argmin())
+        return TROUGH, first + int(value[inside].argmin())
+    return SADDLE, first + int(np.abs(slope[inside]).argmin())
 
 
-def _merged(segments: list[Segment], shape: Shape, curve: Smooth) -> list[Segment]:
-    """Merge neighbours at one level until none are left, and return the segments."""
-    merged, n = list(segments), 0
-    while n + 1 < len(merged):
-        (_, a), (_, b) = (_kind(segment, shape) for segment in merged[n : n + 2])
-        variance = curve.covariance[a, a] + curve.covariance[b, b] - 2 * curve.covariance[a, b]
-        least = max(ALIKE * shape.range, 2 * np.sqrt(max(variance, 0.0)))
-        if abs(shape.value[a] - shape.value[b]) < least:
-            merged[n : n + 2] = [(merged[n][0], merged[n + 1][1])]
-            n = 0
-        else:
-            n += 1
-    return merged
-
-
-def _determined(segments: list[Segment], shape: Shape, curve: Smooth) -> list[Segment]:
-    """Return the segments that remain after dropping one after another, earliest in training first."""
-    kept, error = list(segments), curve.errors[1]
-    steep = np.abs(shape.slope) - 2 * error > FLAT * shape.range
-    flat = np.abs(shape.slope) + 2 * error < FLAT * shape.range
-
-    def stands(n: int) -> bool:
-        first, last = kept[n]
-        kind, at = _kind(kept[n], shape)
-        before = steep[kept[n - 1][1] + 1 if n else 0 : first].any()
-        after = steep[last + 1 : kept[n + 1][0] if n + 1 < len(kept) else None].any()
-        return bool((before or kind == START) and (after or kind == END) and (kind != SADDLE or flat[at]))
-
-    while (weak := next((n for n in range(len(kept)) if not stands(n)), None)) is not None:
-        del kept[weak]
-    return kept
-
-
-def _described(value: np.ndarray, slope: np.ndarray) -> list[tuple[str, int, Segment]]:
-    """Return kind, location and range of every flat segment of a draw."""
-    segments, shape = _segments(value, slope)
-    return [(*_kind(segment, shape), segment) for segment in segments]
-
-
-def _supported(boundary: Boundary, drawn: list[list[tuple[str, int, Segment]]]) -> Boundary:
+def _supported(boundary: Boundary, drawn: list[list[Plateau]]) -> Boundary:
     """Return the boundary with the share of draws that contain it, and its interval."""
-    own = (boundary.first, boundary.last)
 
     def places() -> Iterator[int]:
         for draw in drawn:
-            near = [at for kind, at, other in draw if kind == boundary.kind and _overlap(own, other)]
+            near = [
+                at
+                for kind, at, first, last in draw
+                if _alike(kind, boundary.kind) and first <= boundary.last and boundary.first <= last
+            ]
             if near:
                 yield min(near, key=lambda at: abs(at - boundary.at))
 
@@ -174,5 +180,6 @@ def _supported(boundary: Boundary, drawn: list[list[tuple[str, int, Segment]]]) 
     return boundary._replace(support=len(there) / len(drawn), low=float(low), high=float(high))
 
 
-def _overlap(one: Segment, other: Segment) -> bool:
-    return one[0] <= other[1] and other[0] <= one[1]
+def _alike(kind: str, other: str) -> bool:
+    """Return whether kinds agree; start and end agree with every kind."""
+    return kind == other or not {kind, other}.isdisjoint((START, END))

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.against_loss import against_loss
-from rllc.analysis.plateaus import FEWEST, KINDS, START, Boundary, plateaus
+from rllc.analysis.plateaus import FEWEST, FLATNESS, KINDS, TOLERANCES, Boundary, counts, plateaus
 from rllc.analysis.published_stages import published
 from rllc.vocabulary import NATS, describe
 
@@ -16,10 +16,7 @@ BASE = "sampling"  # name of the base setting among others
 CONTROL = "_prior_only"  # suffix of a setting's name for its prior-only control
 CELL = ("setting", "distribution", "seed")
 ANY = "any"
-COUNTED = (
-    ANY,
-    *(kind for kind in KINDS if kind != START),
-)  # labels of ``kind``: ``start`` does not separate two stages
+COUNTED = (ANY, *KINDS)  # labels of ``kind``
 NONE, POSSIBLE, DETERMINED = range(3)
 VARIABLES = {
     "llc_smooth": ("LLC smoothed by a Gaussian process", "1"),
@@ -28,14 +25,17 @@ VARIABLES = {
     "llc_slope_se": ("posterior standard deviation of the slope", "1"),
     "at_boundary": ("stage boundary at the checkpoint: 0 none, 1 possible, 2 determined", "1"),
     "published": ("plateau at the checkpoint by the rule of arXiv 2402.02364: 0 no, 1 yes", "1"),
-    "boundary_kind": ("kind of flat segment", "1"),
-    "boundary_determined": ("whether the boundary is determined: 1 yes, 0 possible", "1"),
+    "boundary_kind": ("kind of plateau", "1"),
+    "boundary_determined": ("whether 9 in 10 posterior draws have the boundary: 1 yes, 0 no", "1"),
     "boundary_step": ("step of the boundary", "steps"),
-    "boundary_first": ("first checkpoint of the flat segment", "steps"),
-    "boundary_last": ("last checkpoint of the flat segment", "steps"),
+    "boundary_first": ("first checkpoint of the plateau", "steps"),
+    "boundary_last": ("last checkpoint of the plateau", "steps"),
     "boundary_low": ("2.5 % quantile of the boundary over posterior draws", "steps"),
     "boundary_high": ("97.5 % quantile of the boundary over posterior draws", "steps"),
-    "support": ("share of posterior draws that have such a segment there", "1"),
+    "support": ("share of posterior draws that have such a plateau there", "1"),
+    "boundary_count": ("number of boundaries by the tolerance ``flatness``", "1"),
+    "determined_count": ("number of determined boundaries by the tolerance ``flatness``", "1"),
+    "error_scale": ("fitted factor of the standard errors in smoothing; NaN: none are known", "1"),
     "loss": ("loss at the checkpoint on the minibatches that begin a chain", NATS),
     "sampled_loss": ("mean loss of the chains, loss + LLC / n_beta", NATS),
     "llc_of_loss": ("n_beta (median sampled loss - loss): the LLC if chains went to one loss", "1"),
@@ -47,6 +47,7 @@ def stages(
     datasets: Mapping[str, xr.Dataset],
     *,
     from_step: int = 1,
+    flatness: float = FLATNESS,
     tolerance: float,
     chance: float | None = None,
     guess: str = "uniform predictions",
@@ -59,14 +60,16 @@ def stages(
     Boundaries that an LLC shares with its control are those of the loss under noise, without any sampler.
 
     datasets   ``llc``, ``llc.<setting>``: ``llc`` and ``init_loss`` (seed, step, distribution); where there
-               is one ``llc_prior_only``
+               are some, ``llc_prior_only``, and the standard errors ``llc_se``, ``llc_prior_only_se``
     from_step  earlier checkpoints are left out
-    tolerance  tolerance of the published rule
+    flatness   tolerance of boundaries (``rllc.analysis.plateaus``)
+    tolerance  absolute tolerance of the published rule
     chance     loss of uninformed predictions, described by ``guess``; both are recorded
     unit       unit of losses
 
-    Returns ``VARIABLES`` along ``CELL`` and ``step``, those named boundary_ and ``support`` along ``CELL``
-    and ``boundary``, ``at_boundary`` also along ``kind``. NaN where a checkpoint is left out or has none.
+    Returns ``VARIABLES`` along ``CELL`` and ``step``, those of a boundary along ``CELL`` and ``boundary``,
+    ``at_boundary`` also along ``kind``, and counts along ``flatness``. NaN where a checkpoint is left out or
+    has none.
     Unreliable estimates are treated like others.
     """
     keys, cells = [], []
@@ -75,9 +78,11 @@ def stages(
         setting, where = name.partition(".")[2] or BASE, [data[dim].values.tolist() for dim in CELL[1:]]
         curves = {f"{setting}{end}": f"llc{end}" for end in ("", CONTROL) if f"llc{end}" in data}
         for (called, variable), distribution, seed in product(curves.items(), *where):
-            one = data[[variable, "init_loss"]].sel(distribution=distribution, seed=seed, drop=True)
+            names = {variable: "llc"} | ({f"{variable}_se": "llc_se"} if f"{variable}_se" in data else {})
+            one = data[[*names, "init_loss"]].sel(distribution=distribution, seed=seed, drop=True)
             keys.append((called, distribution, seed))
-            cells.append(_cell(one.rename({variable: "llc"}), n_beta, from_step, tolerance, random_seed))
+            rules = {"flatness": flatness, "tolerance": tolerance, "random_seed": random_seed}
+            cells.append(_cell(one.rename(names), n_beta, from_step, **rules))
     table = _side_by_side(cells, keys)
     labels = {
         str(name): str(label)
@@ -87,7 +92,8 @@ def stages(
     }
     named = _text(labels.get(name, name) for name in table["distribution"].values.tolist())
     table = table.assign_coords(distribution_label=("distribution", named))
-    known = {} if chance is None else {"chance": chance, "guess": guess}
+    known = {"tolerance_of_boundaries": flatness}
+    known |= {} if chance is None else {"chance": chance, "guess": guess}
     words = {name: (long, unit if own == NATS else own) for name, (long, own) in VARIABLES.items()}
     return describe(table.assign_attrs(known), words)
 
@@ -104,16 +110,20 @@ def _side_by_side(cells: list[xr.Dataset], keys: list[tuple]) -> xr.Dataset:
     table = table.reindex(order | {"boundary": np.arange(max(table.sizes["boundary"], 1))})
     table = table.assign_coords({name: _text(order[name]) for name in CELL if name != "seed"})
     kinds = table["boundary_kind"].fillna("").astype(object)
-    return table.assign(boundary_kind=kinds).transpose(*CELL, "step", "boundary", "kind")
+    return table.assign(boundary_kind=kinds).transpose(*CELL, "step", "boundary", "kind", "flatness")
 
 
-def _cell(data: xr.Dataset, n_beta: float, from_step: int, tolerance: float, random_seed: int) -> xr.Dataset:
-    """Return the boundaries of one curve; ``data``: ``llc`` and ``init_loss`` (step)."""
+def _cell(
+    data: xr.Dataset, n_beta: float, from_step: int, *, flatness: float, tolerance: float, random_seed: int
+) -> xr.Dataset:
+    """Return the boundaries of one curve; ``data``: ``llc``, ``init_loss`` and perhaps ``llc_se`` (step)."""
     data = data.sortby("step").drop_vars([name for name in data.coords if name != "step"])
     used = (data["step"] >= max(from_step, 1)) & np.isfinite(data["llc"])
     curve = data.isel(step=used.values)
     step, value = curve["step"].values.astype(float), curve["llc"].values.astype(float)
-    smoothed, boundaries = plateaus(step, value, random_seed=random_seed)
+    error = curve["llc_se"].values.astype(float) if "llc_se" in curve else None
+    smoothed, boundaries = plateaus(step, value, error, flatness=flatness, random_seed=random_seed)
+    every, sure = counts(smoothed, random_seed=random_seed)
     flat = published(step, value, tolerance=tolerance) if step.size >= FEWEST else step[:0]
     along = {
         "llc_smooth": smoothed.value,
@@ -127,6 +137,9 @@ def _cell(data: xr.Dataset, n_beta: float, from_step: int, tolerance: float, ran
         coords={"step": curve["step"].values, "kind": _text(COUNTED)},
     )
     made = made.reindex(step=data["step"].values).merge(_listed(boundaries, step))
+    of_tolerance = {"boundary_count": every, "determined_count": sure}
+    made = made.assign({name: ("flatness", number.astype(float)) for name, number in of_tolerance.items()})
+    made = made.assign_coords(flatness=np.asarray(TOLERANCES)).assign(error_scale=smoothed.error_scale)
     return made.merge(against_loss(data["llc"], data["init_loss"], n_beta=n_beta))
 
 
@@ -134,14 +147,13 @@ def marks(boundaries: list[Boundary], checkpoints: int) -> np.ndarray:
     """Return ``POSSIBLE`` or ``DETERMINED`` at boundaries, per kind and for any: [checkpoints, kind]."""
     marks = np.full((checkpoints, len(COUNTED)), float(NONE))
     for each in boundaries:
-        if each.kind != START:
-            kinds = [COUNTED.index(ANY), COUNTED.index(each.kind)]
-            marks[each.at, kinds] = DETERMINED if each.determined else POSSIBLE
+        kinds = [COUNTED.index(ANY), COUNTED.index(each.kind)]
+        marks[each.at, kinds] = DETERMINED if each.determined else POSSIBLE
     return marks
 
 
 def _listed(boundaries: list[Boundary], step: np.ndarray) -> xr.Dataset:
-    """Return the variables of every boundary, including the start of training."""
+    """Return the variables of every boundary."""
     at = {"boundary_step": "at", "boundary_first": "first", "boundary_last": "last"}
     at |= {"boundary_low": "low", "boundary_high": "high"}
     columns = {

@@ -18,7 +18,10 @@ from rllc.claims.experiment import Experiment
 from rllc.claims.run import Datasets
 
 DATA = Path(__file__).with_name("data")
-STAGES_FROM = 100  # checkpoints before it are left out of stages by the LLC and by the Hessian
+CURVATURE_FROM = 100  # checkpoints before it are left out of stages by the Hessian
+# Checkpoints of config/paper.yaml. The stages of the authors' language models are found on them, as are those
+# of our models at the published scale.
+GRID = (100, *range(200, 10_000, 200), *range(10_000, 20_001, 400), *range(21_000, 50_001, 1_000))
 SCALES = (3, 5, 10)  # of inputs out of distribution
 TOP = 3  # shares of W_pos that are called its largest, as in rllc.measures.structure
 WORKS = ("regression", "stages")  # that have curves here
@@ -31,7 +34,7 @@ def published(works: Collection[str] = WORKS) -> dict[str, list[tuple[Experiment
 
     "regression" has seeds 0 to 4: LLC, loss and mean squared prediction of all of them, the rest of seed
     1 alone. "stages" has one seed of the two-layer and of the one-layer language model, with LLC and loss
-    alone. It has no stages of these LLCs, because smoothing their 499 checkpoints takes several seconds.
+    alone. Stages are found by the rule and from the step that are the default of our own studies.
     """
     made = {}
     if "regression" in works:
@@ -45,6 +48,16 @@ def published(works: Collection[str] = WORKS) -> dict[str, list[tuple[Experiment
     return made
 
 
+def published_llc(curve: str) -> xr.DataArray:
+    """Return the LLC (step) of one of the authors' curves: lm2, lm1, lr0 to lr4."""
+    rows = _read("llc")
+    own = rows[rows["curve"] == curve]
+    if own.empty:
+        known = ", ".join(rows["curve"].unique())
+        raise ValueError(f"there is no published curve '{curve}': expected one of {known}")
+    return own.set_index("step")["llc"].to_xarray()
+
+
 def _read(name: str) -> pd.DataFrame:
     return pd.read_csv(DATA / f"published_{name}.csv", comment="#")
 
@@ -54,12 +67,13 @@ def _language(name: str, layers: int) -> Experiment:
 
 
 def _llc_and_loss(curve: str) -> Datasets:
-    """Return the LLC at the authors' setting and the loss of a language model."""
+    """Return the LLC at the authors' setting, the loss, and the stages of a language model."""
     rows = _read("llc")
     own = rows[rows["curve"] == curve].drop(columns="curve").assign(seed=SEED)
     both = own.set_index(["seed", "step"]).to_xarray().expand_dims(distribution=[LANGUAGE])
     llc = both.rename(loss="init_loss").assign_attrs(sampling=_sampling(n_beta=100 / log(100)))
-    return {"llc.published": llc, "metrics": both[["loss"]]}
+    found = stages({"llc.published": llc.sel(step=llc["step"].isin(GRID))}, tolerance=TOLERANCE)
+    return {"llc.published": llc, "metrics": both[["loss"]], "stages": found}
 
 
 def _regression() -> Datasets:
@@ -81,8 +95,8 @@ def _regression() -> Datasets:
         "eigenvalues": curvature[["hessian_eigenvalue"]].expand_dims(rank=[1]),
         "structure": _weights(),
     }
-    datasets["stages"] = stages({"llc": llc}, from_step=STAGES_FROM, tolerance=TOLERANCE)
-    datasets["hessian_stages"] = hessian_stages(datasets, from_step=STAGES_FROM)
+    datasets["stages"] = stages({"llc": llc}, tolerance=TOLERANCE)
+    datasets["hessian_stages"] = hessian_stages(datasets, from_step=CURVATURE_FROM)
     return datasets
 
 
@@ -124,4 +138,4 @@ def _sampling(*, n_beta: float) -> str:
     return json.dumps({"n_beta": n_beta, "seeded": True})
 
 
-__all__ = ["DATA", "published"]
+__all__ = ["DATA", "published", "published_llc"]

@@ -64,7 +64,8 @@ def stage_figB2(  # noqa: N802
     above, below = [], []
     for quantity, (title, _, _, per_step) in QUANTITIES.items():
         raw = data[quantity].dropna("step")
-        data = data.merge(_smoothed(raw, per_step), join="outer")
+        error = data["llc_se"].sel(step=raw["step"]) if quantity == "llc" and "llc_se" in data else None
+        data = data.merge(_smoothed(raw, per_step, error), join="outer")
         of = measured if quantity == "llc" else data.drop_vars("quality", errors="ignore")
         points = curve(of.sel(step=raw["step"].values), quantity, POINTS)
         shown = [points._replace(ring_look=style.SMALL_RING)]
@@ -120,14 +121,16 @@ def _norm(metrics: xr.Dataset, name: str) -> xr.Dataset:
     return norm.sel(distribution=name) if "distribution" in norm["weight_norm"].dims else norm
 
 
-def _smoothed(raw: xr.DataArray, per_step: bool) -> xr.Dataset:
+def _smoothed(raw: xr.DataArray, per_step: bool, error: xr.DataArray | None) -> xr.Dataset:
     """Return the process, its slope, and differences between checkpoints, from the first positive step on."""
-    raw = raw.sel(step=raw["step"] > 0)
+    late = raw["step"] > 0
+    raw = raw.sel(step=late)
     step, value, name = raw["step"].values.astype(float), raw.values.astype(float), raw.name
     if step.size < FEWEST:
         empty = xr.full_like(raw, np.nan)
         return xr.Dataset({f"{name}_{what}": empty for what in ("smooth", "slope", "difference")})
-    process, per = smooth(step, value), step if per_step else 1.0
+    known = None if error is None else error.sel(step=late).values.astype(float)
+    process, per = smooth(step, value, known), step if per_step else 1.0
     found = {
         "smooth": process.value,
         "slope": process.slope / per,

@@ -15,16 +15,19 @@ from rllc.figures.findings import over_seeds
 from rllc.figures.panels import Curve, curve
 from rllc.units import NATS
 
-RISING, FALLING, LAST = ("#FDEBD9", "#FAD9B8"), ("#DCE9F7", "#C2D9F0"), "#EFEFEF"
+RISING, FALLING, LEVEL, LAST = ("#FDEBD9", "#FAD9B8"), ("#DCE9F7", "#C2D9F0"), "#F7F7F7", "#EFEFEF"
 LINE = {"color": "#444444", "zorder": 1}
-SURE, POSSIBLE, OPENING = {"linewidth": 1.8}, {"linewidth": 0.7}, {"linewidth": 0.7, "linestyle": (0, (1, 2))}
+SURE, POSSIBLE = {"linewidth": 1.8}, {"linewidth": 0.7}
 LLC = {"color": "#117733", "marker": "o"}
 OFF = {"color": "#777777", "linestyle": ":", "linewidth": 1.4}
 OFF_OF = "llc_prior_only"
 OF_LOSS = {"color": "#AA4499", "linestyle": "--", "linewidth": 1.1}
 NONE = "no stage boundary is determined"
-NAMES = {"rising": "stage: LLC rises", "falling": "stage: LLC falls", "last": "stage: the last"}
-LINES = {"sure": "boundary, determined", "possible": "boundary, possible", "opening": "end of the flat start"}
+NAMES = {
+    "rising": "stage: LLC rises", "falling": "stage: LLC falls", "level": "stage: no clear change",
+    "last": "stage: the last",
+}  # fmt: skip
+LINES = {"sure": "boundary, determined", "possible": "boundary, possible"}
 BASE = "sampling"  # setting whose boundaries are drawn by default
 Cells = Mapping[int, xr.Dataset | None]  # seed -> the data of ``stages`` about its curve; None: no data
 NAMED = 3  # largest number of boundaries of one seed with a finding each
@@ -56,8 +59,9 @@ def curves_of(datasets: Datasets, seeds: xr.DataArray, distribution: Name, setti
 def bands(one: xr.Dataset | None, *, said: bool = False, of: str = "") -> Callable[[Axes], object]:
     """Return a function that draws the stages of one LLC curve, with labels for ``panels.sheet``.
 
-    A band is orange where the smoothed LLC rises over the stage, blue where it falls, grey in the last stage.
-    Thick lines: boundaries that are determined; thin: possible ones; dotted: the end of the flat start.
+    A band is orange where the LLC rises over the stage, blue where it falls: both the estimates at the two
+    boundaries and the smoothed curve. Pale grey where these disagree, grey in the last stage.
+    Thick lines: boundaries that are determined; thin: possible ones.
 
     said  whether the panel says so if no boundary is determined
     of    suffix of labels if panels show several curves: ", seed 0"
@@ -67,25 +71,29 @@ def bands(one: xr.Dataset | None, *, said: bool = False, of: str = "") -> Callab
         if one is None:
             return
         sure = one["boundary_determined"].values == 1
-        counted = one["boundary_kind"].values != "start"
         level = one["llc_smooth"].dropna("step")
         edges = np.unique([*one["boundary_step"].values, *level["step"].values[[0, -1]]])
         if one.sizes["boundary"]:
-            values = level.sel(step=edges).values
+            smooth = np.diff(level.sel(step=edges).values)
+            own = np.diff((one["sampled_loss"] - one["loss"]).sel(step=edges).values)  # the LLC over n_beta
             for n, (left, right) in enumerate(pairwise(edges)):
-                way, hues = ("rising", RISING) if values[n + 1] > values[n] else ("falling", FALLING)
-                way, color = ("last", LAST) if right == edges[-1] else (way, hues[n % 2])
+                way, color = _change(smooth[n], own[n], n) if right < edges[-1] else ("last", LAST)
                 ax.axvspan(left, right, color=color, zorder=0, linewidth=0, label=NAMES[way] + of)
-        for each, certain, parts in zip(one["boundary_step"].values, sure, counted, strict=True):
-            kind, look = (
-                (("sure", SURE) if certain else ("possible", POSSIBLE)) if parts else ("opening", OPENING)
-            )
+        for each, certain in zip(one["boundary_step"].values, sure, strict=True):
+            kind, look = ("sure", SURE) if certain else ("possible", POSSIBLE)
             ax.axvline(each, **LINE, **look, label=LINES[kind] + of)
-        if said and not (sure & counted).any():
+        if said and not sure.any():
             box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
             ax.text(0.98, 0.04, NONE, transform=ax.transAxes, ha="right", fontsize=7, bbox=box)
 
     return draw
+
+
+def _change(smooth: float, own: float, n: int) -> tuple[str, str]:
+    """Return the name and colour of stage n by the changes of the smoothed curve and of the estimates."""
+    if smooth * own <= 0:
+        return "level", LEVEL
+    return ("rising", RISING[n % 2]) if own > 0 else ("falling", FALLING[n % 2])
 
 
 def of_loss(one: xr.Dataset | None) -> list[Curve]:
@@ -187,8 +195,8 @@ def above_chance(cells: Cells) -> list[str]:
 
 
 def _determined(one: xr.Dataset) -> np.ndarray:
-    """Return which boundaries are determined. The end of the flat start does not separate stages."""
-    return (one["boundary_determined"].values == 1) & (one["boundary_kind"].values != "start")
+    """Return which boundaries are determined."""
+    return one["boundary_determined"].values == 1
 
 
 def _of_seeds(cells: Cells, read: Callable[[xr.Dataset], float]) -> xr.DataArray:

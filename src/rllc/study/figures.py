@@ -278,6 +278,7 @@ FIGURES: dict[str, FigureSpec] = {
     "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
     "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),
+    "stage_tolerance": FigureSpec(_at("tolerance:stage_tolerance"), ("stages", "llc"), ("llc.*",), "stages"),
     # In-context regression has figures of the same kind.
     "stage_figB1b": _stages("development:stage_figB1a", "metrics", "llc"),
     "stage_figC1": _stages("development:stage_figB2", "metrics", "llc"),

@@ -27,16 +27,25 @@ BOUNDARIES = (
 )  # fmt: skip
 
 
+COUNTS = ("boundary_count", "determined_count")
+
+
 CURVES = (
     "llc_smooth", "llc_smooth_se", "llc_slope", "llc_slope_se", "published", "loss", "sampled_loss",
     "llc_of_loss",
 )  # fmt: skip
 
 
+FLATNESS = 0.08
+FLATNESS_IS = "tolerance: a slope below this share of the curve's range, per e-fold of steps, is flat"
+PAPER = "arXiv 2402.02364, App. A.5, without a number"
+
+
 class Stages(ConfigModel):
     """Stage boundaries of every LLC curve, and its correlation with the loss."""
 
     from_step: Count = config_field("earlier checkpoints are left out", unit="steps", default=1)
+    flatness: Positive = config_field(FLATNESS_IS, source=PAPER, default=FLATNESS)
     tolerance: Positive = config_field(
         "of the published rule, which is kept for comparison: a minimum of |slope| below this is a plateau",
         unit="per e-fold of steps", source="arXiv 2402.02364, code: 8 (regression)", default=8.0,
@@ -47,6 +56,7 @@ class HessianStages(ConfigModel):
     """Stage boundaries of the logarithm of the Hessian's trace."""
 
     from_step: Count = config_field("earlier checkpoints are left out", unit="steps", default=1)
+    flatness: Positive = config_field(FLATNESS_IS, source=PAPER, default=FLATNESS)
 
 
 def _settings(work: Work[Stages]) -> dict[str, Any]:
@@ -80,7 +90,8 @@ ANALYSES = (
         variables={name: Variable("", "", ALONG) for name in CURVES}
         | {"at_boundary": Variable("", "", (*ALONG, "kind"))}
         | {name: Variable("", "", (*CELL, "boundary")) for name in BOUNDARIES}
-        | {"llc_loss_correlation": Variable("", "", CELL)},
+        | {name: Variable("", "", (*CELL, "flatness")) for name in COUNTS}
+        | {name: Variable("", "", CELL) for name in ("llc_loss_correlation", "error_scale")},
         uses=("llc", "llc.*"),
         settings=_settings,
         checks=_checks,
