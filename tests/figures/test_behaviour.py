@@ -214,7 +214,7 @@ def test_likeness_to_a_random_walk_is_one_of_its_components(datasets, numbers):
         own = f"PC{component}"
         assert found(own, "step 3,000").value == pytest.approx(1)
         truth = abs(np.corrcoef(random[component - 1], cosines[component - 1])[0, 1])
-        assert found(own, "step 0").value == pytest.approx(truth)
+        assert found(own, "step 0").value == pytest.approx(truth, abs=5e-4)
 
 
 def test_pairs_of_heads_by_their_scores(study, misplaced, unlike):

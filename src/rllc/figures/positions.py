@@ -174,7 +174,10 @@ def stage_figB4_lissajous(  # noqa: N802
     figure, _ = sheet(rows, panel=(1.75, 1.6), margin=1.1)
     drawn = data.expand_dims(seed=[held["seed"].item()])
     found = [
-        Finding(f"|correlation| of PC{c} with its cosine at step {int(step):,}", float(of.sel(component=c)))
+        Finding(
+            f"|correlation| of PC{c} with its cosine at step {int(step):,}",
+            round(float(of.sel(component=c)), 3),
+        )
         for step in steps[[0, -1]]
         for c, of in ((c, data["likeness"].sel(step=step)) for c in components)
     ]

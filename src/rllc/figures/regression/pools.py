@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -15,7 +16,7 @@ from rllc.figures.regression.inputs import law, of_sequences
 
 ENDLESS = "endless"
 # least distance -> its name in the legend, and its look
-LEAST = {
+LEAST: dict[str, tuple[str, dict[str, Any]]] = {
     "least_to_zero": ("from 0", {"color": "#4477AA", "marker": "o", "linestyle": "--"}),
     "least_to_prior": ("from the mean task", {"color": "#AA4499", "marker": "s"}),
 }

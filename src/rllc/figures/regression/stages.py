@@ -18,7 +18,6 @@ from rllc.figures.regression.inputs import (
     PUBLISHED,
     called,
     law,
-    of_minibatches,
     of_stages,
     staged,
     zero_loss,
@@ -90,7 +89,6 @@ def stage_fig1b_lr(
     title = f"Held-out loss and full-model LLC on {inputs.one_label(metrics, name)}, over training."
     told = [
         *conditions.of_settings(settings, measured, "llc"),
-        *of_minibatches(settings[PUBLISHED], name),
         *([f"Stages of the loss: setting {called(setting)}."] if len(settings) > 1 and any_stages else []),
         *above_chance(shown),
     ]
@@ -169,7 +167,6 @@ def regression_sampled_loss(
         conditions.BANDS,
         *([f"Findings are of setting {PUBLISHED}."] if len(settings) > 1 else []),
         *conditions.setting(settings[PUBLISHED]),
-        *of_minibatches(settings[PUBLISHED], name),
         *of_stages(datasets, data["seed"], setting),
         *conditions.seeds(data),
     ]

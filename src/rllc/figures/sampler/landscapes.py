@@ -37,7 +37,7 @@ def validation_landscapes(datasets: Datasets) -> Drawing:
     panels = []
     for name in drawn["potential"].values.tolist():
         cell = drawn.sel(potential=name)
-        title = f"{cell['label'].item()}: λ = {float(cell['coefficient']):.3g}"
+        title = f"{cell['label'].item()}\nλ = {float(cell['coefficient']):.3g}"
         over = partial(_contours, loss=cell["loss"])
         panels.append(Panel(title, look={"fontsize": 7.5}, over=over, x="$w_1$ − centre"))
     ends = [f"{level:g}" for level in LEVELS]
@@ -52,11 +52,11 @@ def validation_landscapes(datasets: Datasets) -> Drawing:
     return Drawing(
         figure,
         drawn,
-        "Toy potentials: the smaller the learning coefficient λ, the larger the region of low loss.",
+        "Toy potentials of two coordinates as landscapes, with their learning coefficients λ.",
         known(
             [
-                Finding(f"share of the square with a loss below {LEVELS[1]:g}, {which} λ", share, unit="%")
-                for which, share in (("largest", _low(losses[0])), ("smallest", _low(losses[-1])))
+                Finding(f"share of the square with a loss below {LEVELS[1]:g}, {name}", _low(loss), unit="%")
+                for name, loss in zip(one["potential"].values.tolist(), losses, strict=True)
             ]
         ),
         [f"Squares of {2 * REACH:g} by {2 * REACH:g} around the centre of each potential."],
