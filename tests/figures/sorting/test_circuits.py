@@ -145,6 +145,7 @@ def test_circuits_to_answers_have_a_column_for_each(sorting, misplaced, tmp_path
     np.testing.assert_array_equal(image(ov).get_array(), to_answers.sel(seed=0, step=8000).squeeze())
     assert [text.get_text() for text in ov.get_xticklabels()] == names
     assert ov.get_xlabel() == "answer" and qk.get_xlabel() == "key number"
+    assert [text.get_text() for text in qk.get_xticklabels() if text.get_visible()]
     widths = [ax.get_window_extent().width for ax in (qk, ov)]
     assert widths[0] == pytest.approx(widths[1], rel=0.05)
     assert not any("Strip" in each for each in drawing.conditions)

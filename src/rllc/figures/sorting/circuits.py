@@ -87,6 +87,8 @@ def sort_circuits(
                 ax.set_title(f"step {step:,}\n{why}", pad=12)
             ax.label_outer()
             ax.set_xlabel("answer" if to_answers and kind == "ov" else KINDS[kind][2])
+            if to_answers:
+                ax.tick_params(labelbottom=True)
         line[0].set_ylabel(KINDS[kind][1])
         name_row(line[0], head if len(heads) > 1 else None, kind)
     color_bar(figure, axes.ravel(), shrink=1.6 / len(rows), aspect=26, pad=0.02, anchor=(0, 1))
