@@ -7,7 +7,7 @@ import xarray as xr
 from rllc.analysis.stages import stages
 from rllc.figures.behaviour import stage_fig4a_behaviour, stage_figB6
 from rllc.figures.heads.composition import stage_figB5
-from rllc.figures.positions import stage_figB3, stage_figB4
+from rllc.figures.positions import stage_figB3, stage_figB4, stage_figB4_lissajous
 from rllc.figures.stage_bands import OF_LOSS
 from rllc.measures.positions.kernel import principal_components
 
@@ -186,6 +186,35 @@ def test_positions_at_six_checkpoints(datasets, misplaced, unlike, numbers):
     bars = [ax for ax in drawing.figure.axes if ax.patches]
     highest = float(drawing.data["explained_variance"].max())
     assert all(highest <= ax.get_ylim()[1] < 1.2 * highest for ax in bars)
+
+
+def test_components_of_positions_against_each_other(datasets, misplaced, unlike, numbers):
+    drawing = stage_figB4_lissajous(datasets, seed=1)
+    assert misplaced(drawing) == []
+    assert unlike(drawing, datasets) == ["likeness", "position_score"]  # not over steps
+    axes = [ax for ax in drawing.figure.axes if ax.get_visible()]
+    assert len(axes) == 12
+    assert [axes[0].get_ylabel(), axes[6].get_ylabel()] == ["score on PC2", "score on PC3"]
+    scores = datasets["positions"]["position_score"].sel(seed=1, distribution="mixture", step=3000)
+    points = axes[11].collections[0].get_offsets()
+    np.testing.assert_array_equal(points, scores.sel(component=[1, 3]).transpose("position", "component"))
+    assert {ax.get_xlabel() for ax in axes[6:]} == {"score on PC1"}
+
+
+def test_likeness_to_a_random_walk_is_one_of_its_components(datasets, numbers):
+    """Components of a random walk are cosines; those of independent rows are not."""
+    place = (np.arange(64) + 0.5) / 64
+    cosines = np.stack([np.cos(np.pi * k * place) for k in (1, 2, 3)])
+    random = np.random.default_rng(0).normal(size=(3, 64))
+    shape = datasets["positions"]["position_score"].copy(deep=True)
+    shape.loc[{"step": 3000}] = cosines[None, None]
+    shape.loc[{"step": 0}] = random[None, None]
+    found = numbers(stage_figB4_lissajous({"positions": datasets["positions"].assign(position_score=shape)}))
+    for component in (1, 2, 3):
+        own = f"PC{component}"
+        assert found(own, "step 3,000").value == pytest.approx(1)
+        truth = abs(np.corrcoef(random[component - 1], cosines[component - 1])[0, 1])
+        assert found(own, "step 0").value == pytest.approx(truth, abs=5e-4)
 
 
 def test_pairs_of_heads_by_their_scores(study, misplaced, unlike):

@@ -225,7 +225,9 @@ def test_figures_are_asked_for_and_sorted_by_what_they_are_of():
     assert {name for name, spec in FIGURES.items() if spec.several} == {"rllc_fig13_stages", "stage_figC2"}
     for name, spec in (FIGURES | ANIMATIONS | PAGES).items():
         package = spec.draws.removeprefix("rllc.figures.").split(":")[0].split(".")[0]
-        validation = spec.draws.startswith("rllc.figures.sampler.validation:")
+        validation = spec.draws.startswith(
+            ("rllc.figures.sampler.validation:", "rllc.figures.sampler.landscapes:")
+        )
         target = "validation" if validation else "calibrate" if name in CALIBRATION else "all"
         assert spec.target == target, name
         known = {"sorting": "sorting", "regression": "regression", "sampler": "calibration"}

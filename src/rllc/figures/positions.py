@@ -1,8 +1,10 @@
 """Losses by position, and the positional weights (arXiv 2402.02364, Figs. B3, B4)."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 
@@ -14,6 +16,7 @@ from rllc.figures.stage_bands import above_chance, bands, curves_of, of_stages
 from rllc.units import NATS
 
 MEAN = {"color": "#CC3311", "linewidth": 1.8, "zorder": 5}
+MARKED: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4, "zorder": 3}
 SEVERAL = 6  # checkpoints of W_pos side by side
 
 
@@ -137,3 +140,76 @@ def _line(ax: Axes, *, x: np.ndarray, y: np.ndarray, color: object) -> None:
 def _bars(ax: Axes, *, x: list[int], y: np.ndarray, colors: list) -> None:
     ax.bar(x, y, color=colors)
     ax.set_xticks(x)
+
+
+@style.styled
+def stage_figB4_lissajous(  # noqa: N802
+    datasets: Datasets, *, distribution: Name = None, seed: Seed = None
+) -> Drawing:
+    """W_pos at six checkpoints: principal components against each other, a point per position.
+
+    Of a long random walk, the score of position p of T on component k follows cos(pi k (p + 1/2) / T). Such
+    components drawn against each other are Lissajous curves.
+    """
+    held = inputs.of_seed(inputs.need(datasets, "positions", "position_score"), seed)
+    if "distribution" in held["position_score"].dims:  # W_pos does not depend on a distribution
+        held = held.sel(distribution=inputs.one_distribution(held, distribution))
+    data = held[["position_score"]].reset_coords(drop=True)
+    data = data.isel(step=_several(data["step"].values))
+    data["likeness"] = _likeness(data["position_score"])
+    steps, components = data["step"].values, data["component"].values.tolist()
+    first, *others = components
+    rows = [
+        Row(f"score on PC{c}", [
+            Panel(f"step {style.step_text(float(step))}" if c == others[0] else "", x=f"score on PC{first}",
+                  over=partial(_against, scores=data["position_score"].sel(step=step), x=first, y=c))
+            for step in steps])
+        for c in others
+    ]  # fmt: skip
+    positions = data["position"].values
+    middle = positions[len(positions) // 2]
+    marked = zip((positions[0], middle, positions[-1]), _evenly(3), strict=True)
+    keys = [style.key(f"position {p}", color=color, **MARKED) for p, color in marked]
+    rows[0] = rows[0]._replace(keys=keys)
+    figure, _ = sheet(rows, panel=(1.75, 1.6), margin=1.1)
+    drawn = data.expand_dims(seed=[held["seed"].item()])
+    found = [
+        Finding(
+            f"|correlation| of PC{c} with its cosine at step {int(step):,}",
+            round(float(of.sel(component=c)), 3),
+        )
+        for step in steps[[0, -1]]
+        for c, of in ((c, data["likeness"].sel(step=step)) for c in components)
+    ]
+    return Drawing(
+        figure,
+        drawn,
+        "Positional embedding W_pos: scores of positions on principal components, against each other.",
+        known(found),
+        [
+            "Cosine of component k: cos(pi k (p + 1/2) / T) at position p of T, which random walks follow.",
+            "The sign of a component is free: the largest score is positive.",
+            *conditions.seeds(drawn),
+        ],
+    )
+
+
+def _likeness(scores: xr.DataArray) -> xr.DataArray:
+    """Return |correlation| over positions of each component's scores with the cosine of a random walk."""
+    count = scores.sizes["position"]
+    place = xr.DataArray((np.arange(count) + 0.5) / count, {"position": scores["position"]}, ["position"])
+    return abs(xr.corr(scores, xr.ufuncs.cos(np.pi * scores["component"] * place), "position"))
+
+
+def _evenly(count: int) -> list:
+    """Return colours from purple to yellow."""
+    return [colormaps["viridis"](value) for value in np.linspace(0, 1, count)]
+
+
+def _against(ax: Axes, *, scores: xr.DataArray, x: int, y: int) -> None:
+    """Draw component ``y`` against component ``x``, coloured by position, joined in their order."""
+    across, up = (scores.sel(component=c).values for c in (x, y))
+    ax.plot(across, up, color="#BBBBBB", linewidth=0.5, zorder=1)
+    ax.scatter(across, up, c=_evenly(across.size), s=5, linewidths=0, zorder=2)
+    for n, color in zip((0, across.size // 2, across.size - 1), _evenly(3), strict=True):
+        ax.plot(across[n], up[n], color=color, **MARKED)

@@ -31,6 +31,7 @@ LINES = {"sure": "boundary, determined", "possible": "boundary, possible"}
 BASE = "sampling"  # setting whose boundaries are drawn by default
 Cells = Mapping[int, xr.Dataset | None]  # seed -> the data of ``stages`` about its curve; None: no data
 NAMED = 3  # largest number of boundaries of one seed with a finding each
+KINDS = {"end": "start of the flat end"}  # kinds of boundaries whose name alone cannot be read
 
 
 def estimates(datasets: Datasets, setting: str) -> xr.Dataset:
@@ -159,7 +160,9 @@ def boundary_findings(cells: Cells, llc: str = "LLC", *, each: bool = True) -> l
         kept = one.isel(boundary=_determined(one))
         pairs = zip(kept["boundary_kind"].values, kept["boundary_step"].values, strict=True)
         return [
-            Finding(f"determined stage boundary of the {llc} ({kind})", float(step), unit="steps")
+            Finding(
+                f"determined stage boundary of the {llc} ({KINDS.get(kind, kind)})", float(step), unit="steps"
+            )
             for kind, step in pairs
         ]
     return over_seeds(f"determined stage boundaries of the {llc}", counts)

@@ -274,6 +274,7 @@ FIGURES: dict[str, FigureSpec] = {
     ),
     "stage_figB3": FigureSpec(_at("positions:stage_figB3"), ("positions",), ("stages",), "stages"),
     "stage_figB4": FigureSpec(_at("positions:stage_figB4"), ("positions",), (), "stages"),
+    "stage_figB4_lissajous": FigureSpec(_at("positions:stage_figB4_lissajous"), ("positions",), (), "stages"),
     "stage_figB5": _heads("composition:stage_figB5", "attention_scores", uses=("stages",), category="stages"),
     "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
@@ -292,6 +293,9 @@ FIGURES: dict[str, FigureSpec] = {
     **{name: CALIBRATION[draws]._replace(target="all") for name, draws in OF_REGRESSION.items()},
     "validation_quadratic": _validation("quadratic"),
     "validation_potentials": _validation("potentials"),
+    "validation_landscapes": FigureSpec(
+        _at("sampler.landscapes:validation_landscapes"), ("potentials",), (), VALIDATION, VALIDATION
+    ),
     "validation_reduced_rank": _validation("reduced_rank"),
     "validation_deep_linear": _validation("deep_linear"),
 }

@@ -144,7 +144,17 @@ class SumTokens(ConfigModel):
     @property
     def vocabulary(self) -> int:
         """Return the number of tokens: the numbers and the answers."""
-        return 2 * self.largest + 4
+        return self.numbers + len(self.answers)
+
+    @property
+    def numbers(self) -> int:
+        """Return the count of different numbers."""
+        return 2 * self.largest + 1
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Return the names of the answers, whose tokens follow the numbers."""
+        return ("negative", "zero", "positive")
 
     @property
     def context(self) -> int:
@@ -189,7 +199,7 @@ TASKS: dict[TaskName, Task] = {
     ),
     "cumulative_sum": Task(
         (Sums,), SumTokens, "sums (largest, length)", "rllc.tasks.sorting.sums:blocks",
-        figures={"": "sort_curves"},
+        figures={"": "sort_curves", "_circuits": "sort_circuits"},
     ),
     "regression": Task(
         (Regression,), RegressionTokens, "regressions (dimension, length)",

@@ -36,7 +36,7 @@ class Made:
             "early": -random.random(size),
             "late": -random.random(size),
             "score": -random.random(size),
-            "far": -0.1 - random.random((*size, 2, 4)),
+            "far": -0.1 - random.random((*size, 2, 5)),
             "share": -np.sort(-random.dirichlet(np.ones(5), size)),
             "position": random.random(size),
             "alignment": random.random((*size, 2)),
@@ -47,6 +47,9 @@ class Made:
             "boundary": random.integers(0, 3, (2, *size, 5)).astype(float),
             "published": random.integers(0, 2, (2, *size)).astype(float),
             "curvature": random.integers(0, 3, (*size, 5)).astype(float),
+            "far_loss": 1 + random.random((*size, 2, 5)),
+            "far_prediction": 1 + random.random((*size, 2, 5)),
+            "entropy": random.random((*size, 2, 4)),
         }
         few = len(SEEDS), len(DEPENDENT)
         self.dependent = {
@@ -82,9 +85,11 @@ class Made:
                     "icl_late": [n["late"]],
                     "icl_score": [n["score"]],
                     "far_icl": [n["far"], "change", "scale"],
+                    "far_loss": [n["far_loss"], "change", "scale"],
+                    "far_prediction": [n["far_prediction"], "change", "scale"],
                 },
                 change=["inputs", "tasks"],
-                scale=[1.0, 3.0, 5.0, 10.0],
+                scale=[1.0, 3.0, 5.0, 10.0, 100.0],
             ),
             "structure": made(
                 {
@@ -95,9 +100,11 @@ class Made:
                     "norm_weight_mean": [n["mean"], "norm"],
                     "hard_patterns": [n["hard"]],
                     "hard_correlation": [n["correlation"]],
+                    "attention_entropy": [n["entropy"], "head", "query"],
                 },
                 subspace=[4, 16],
                 norm=NORMS,
+                head=["0:0", "0:1"],
             ),
             "stages": xr.Dataset(
                 {

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import spearmanr
 from tests.claims.regression.small import CLAIMS, LONG, number, run_of, seed_1
 
+from rllc.analysis.curves import NotJudged
 from rllc.claims.judging.evaluate import evaluate
 from rllc.claims.selection import Absent
 
@@ -45,3 +46,21 @@ def test_seeding_is_in_errors_that_are_not_redrawn():
     signed = LONG.dependent["llc_by_noise_seed"][1, :, 1, 0] - LONG.dependent["llc_by_noise_seed"][1, :, 0, 0]
     folded = abs(np.random.default_rng(1).normal(signed.mean(), of_mean, 100_000)).std()
     assert found.error == pytest.approx(folded / each.mean(), rel=0.1)
+
+
+def test_data_size_takes_the_largest_number_up_to_a_quarter():
+    """Without 16,384 of 65,536 sequences, those of 4,096 are compared."""
+    run = run_of(LONG)
+    some = run.datasets["dependence"].sel(dataset_size=[1024, 4096, 65536])
+    sizes = seed_1(LONG.dependent)["llc_by_dataset_size"]
+    found = number("data_size", run_of(LONG, dependence=some))
+    assert found == pytest.approx(abs(sizes[:, 1] / sizes[:, 3] - 1).max(), rel=1e-12)
+
+
+def test_sizes_that_say_nothing_are_not_judged():
+    run = run_of(LONG)
+    near = run.datasets["dependence"].sel(dataset_size=[65536], batch_size=[256])
+    with pytest.raises(NotJudged, match=r"at most 16,384 contexts.*smallest of dataset_sizes is 65,536"):
+        number("data_size", run_of(LONG, dependence=near))
+    with pytest.raises(NotJudged, match="batch_sizes has only 256"):
+        number("batch_size", run_of(LONG, dependence=near))

@@ -1,8 +1,12 @@
 """Figures of the LLC and its stages."""
 
+import json
+
 import numpy as np
 import pytest
 from tests.figures.regression.small import drawn_by, line, panel
+
+from rllc.analysis.stages import stages
 
 
 def test_each_setting_has_its_llc_and_its_control(study, drawn):
@@ -49,3 +53,31 @@ def test_the_chains_loss_is_the_checkpoints_plus_the_llc_over_n_beta(study, draw
     free = (drawing.data["relative_distance"] * norms).values
     np.testing.assert_allclose(free, free.flat[0])
     assert free.flat[0] == pytest.approx((1_093 / 66.7) ** 0.5, rel=0.2)  # 150 draws relax most of the way
+
+
+def test_two_captions_give_one_correlation_of_the_llc_and_the_loss(study, numbers):
+    """The metrics' loss, and checkpoints before 1 % of training, would give others."""
+    random = np.random.default_rng(2)
+    llc = study["llc"].copy(deep=True)
+    llc["llc"] += 30 * random.standard_normal(llc["llc"].shape)
+    made = stages({"llc": llc}, tolerance=8.0, chance=4.125, guess="predictions of 0", unit="squared error")
+    loss = study["metrics"]["loss"] + random.standard_normal(study["metrics"]["loss"].shape)
+    changed = {
+        **{name: data for name, data in study.items() if name != "llc.local"},
+        "llc": llc, "stages": made, "metrics": study["metrics"].assign(loss=loss),
+    }  # fmt: skip
+    found = [
+        numbers(drawn_by(name)(changed, seeds=[1]))("correlation", "initial loss after 1 % of training")
+        for name in ("stage_fig1b_lr", "regression_sampled_loss")
+    ]
+    assert found[0].value == pytest.approx(found[1].value, abs=1e-12)
+    assert abs(found[0].value) < 0.98
+
+
+def test_comparison_says_from_how_many_sequences_minibatches_come(study):
+    held = json.dumps({"pairs": {"held_out_blocks": "digest", "held_out": {"contexts": 4096}}})
+    given = {**study, "llc": study["llc"].assign_attrs(inputs=held)}
+    said = "Minibatches: from 4,096 sequences."
+    drawn = [drawn_by("regression_published_curves")(each) for each in (given, study)]
+    assert said in drawn[0].conditions and "1,048,576" in drawn[0].caption
+    assert not any("Minibatches" in each for each in drawn[1].conditions)

@@ -1,7 +1,9 @@
 """Figures of weights and their structure."""
 
+import numpy as np
 import pytest
 import torch
+import xarray as xr
 from tests.figures.regression.small import drawn_by, line, panel
 
 from rllc.figures.regression.structure import stage_fig6b, stage_figC5
@@ -58,3 +60,19 @@ def test_band_of_a_trace_has_the_degrees_of_freedom_of_its_probes(study):
     drawing = stage_fig6b({**study, "hessian": curvature})
     assert any(each.startswith("Band: 68 % Student interval of the trace") for each in drawing.conditions)
     assert drawing.data["hessian_trace_se"].attrs["degrees_of_freedom"] == 3
+
+
+def test_effective_bias_is_one_number_of_all_channels_and_the_unembedding(study, drawn, numbers):
+    """b = W_U[0] beta + b_U[0], as in App. C.4.3 of the paper."""
+    source = study["structure"]
+    shift = xr.DataArray(np.linspace(0, 2, source.sizes["step"]), {"step": source["step"]})
+    moved = source.assign(
+        effective_bias=source["effective_bias"] + shift, unembed_bias=source["unembed_bias"] + 5 * shift
+    )
+    drawing = drawn_by("stage_figC6")({**study, "structure": moved}, seeds=[1])
+    total = moved["effective_bias"].sel(seed=1).sum("channel") + moved["unembed_bias"].sel(seed=1)
+    np.testing.assert_allclose(drawing.data["total_bias"].sel(seed=1), total)
+    line(panel(drawing, "effective bias, parts W_U[0] β"), drawing.data["total_bias"].sel(seed=1))
+    found = numbers(drawing)
+    assert found("effective bias", "step 4,000").value == pytest.approx(float(total[-1]))
+    assert found("effective bias", "step 0").value == pytest.approx(float(total[0]))

@@ -130,3 +130,23 @@ def test_errors_name_what_is_missing(two):
         sort_circuits(two, seed=9)
     with pytest.raises(ValueError, match=r"circuits\.nc"):
         sort_circuits({"metrics": two["metrics"]})
+
+
+def test_circuits_to_answers_have_a_column_for_each(sorting, misplaced, tmp_path):
+    given = sorting.study(seeds=(0,), n_heads=1, vocabulary=12)
+    source, names = given["circuits"], ["negative", "zero", "positive"]
+    to_answers = source["ov"].isel(other_token=slice(3)).rename(other_token="answer")
+    to_answers = to_answers.assign_coords(answer=np.array(names, dtype=object))
+    circuits = source[["qk", "rank", "rank_sum", "effective_rank_sum"]].assign(ov_answers=to_answers)
+    drawing = sort_circuits({**given, "circuits": circuits}, steps=[200, 8000])
+    assert misplaced(drawing) == []
+    qk, ov = (ax for ax in drawing.figure.axes if ax.get_images() and ax.get_subplotspec().colspan.start == 1)
+    np.testing.assert_array_equal(image(qk).get_array(), source["qk"].sel(seed=0, step=8000).squeeze())
+    np.testing.assert_array_equal(image(ov).get_array(), to_answers.sel(seed=0, step=8000).squeeze())
+    assert [text.get_text() for text in ov.get_xticklabels()] == names
+    assert ov.get_xlabel() == "answer" and qk.get_xlabel() == "key number"
+    assert [text.get_text() for text in qk.get_xticklabels() if text.get_visible()]
+    widths = [ax.get_window_extent().width for ax in (qk, ov)]
+    assert widths[0] == pytest.approx(widths[1], rel=0.05)
+    assert not any("Strip" in each for each in drawing.conditions)
+    drawing.data.to_netcdf(tmp_path / "a.nc")

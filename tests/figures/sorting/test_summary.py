@@ -53,3 +53,12 @@ def test_summary_has_a_point_per_seed_and_the_expected_range(sorting, misplaced)
         assert (axis.get_major_formatter()(0.25, 0) == "25 %") == per_cent
     with pytest.raises(ValueError, match="no_such"):
         sort_summary({"claims": claims}, quantities={"no_such": "nothing"})
+
+
+def test_experiment_without_any_of_the_numbers_is_not_drawn(sorting):
+    """A language model in the table has no number of the post."""
+    claims = sorting.claims()
+    names = [*claims["experiment"].values.tolist(), "language"]
+    drawing = sort_summary({"claims": claims.reindex(experiment=names)})
+    shown = [text.get_text() for text in drawing.figure.axes[0].get_yticklabels()]
+    assert shown == names[:-1]

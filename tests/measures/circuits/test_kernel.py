@@ -5,7 +5,7 @@ import pytest
 import torch
 import xarray as xr
 
-from rllc.measures.circuits.kernel import full_circuits
+from rllc.measures.circuits.kernel import circuits_to_answers, full_circuits
 from rllc.measures.regions import regions
 from rllc.models.transformer import Architecture, shapes
 from rllc.study.table import MEASURES
@@ -98,7 +98,7 @@ def test_equal_to_loops_entry_by_entry(heads, layers):
     assert got["head"].values.tolist() == [f"{layer}:{h}" for h in range(heads)]
     assert set(got.data_vars) - {"overlap"} == {
         name for row in MEASURES if row.name == "circuits" for name in row.variables
-    } - {"overlap"}
+    } - {"overlap", "ov_answers"}
 
 
 def test_a_circuit_constant_along_diagonals_has_no_irregularity_along_them():
@@ -232,3 +232,36 @@ def test_survives_a_netcdf_file(tmp_path):
     got = full_circuits(random_weights(shape), architecture=shape, tokens=range(8)).expand_dims(step=[4])
     got.to_netcdf(tmp_path / "circuits.nc")
     xr.testing.assert_equal(xr.load_dataset(tmp_path / "circuits.nc"), got)
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+def test_circuits_to_answers_are_the_products_of_the_weights(heads):
+    shape = architecture(heads)
+    weights, names = random_weights(shape), ["negative", "zero", "positive"]
+    got = circuits_to_answers(weights, architecture=shape, tokens=range(6), answers=names)
+    lists = full_circuits(weights, architecture=shape, tokens=range(6))
+    xr.testing.assert_equal(got["qk"], lists["qk"])
+    w = {name: value.double().numpy() for name, value in weights.items()}
+    for head in range(heads):
+        v, o = (w[f"blocks.0.attn.W_{m}"][head] for m in "VO")
+        expected = w["embed.W_E"][:6] @ v @ o @ w["unembed.W_U"][:, 6:9]
+        np.testing.assert_allclose(got["ov_answers"].isel(head=head), expected, rtol=1e-5, atol=1e-6)
+    assert got["answer"].values.tolist() == names
+    assert got["rank"].values.tolist() == [[3, 3]] * heads  # d_head is 3, and there are 3 answers
+    assert int(got["rank_sum"]) == 6 * heads
+    xr.testing.assert_allclose(
+        got["effective_rank"].sel(circuit="qk"), lists["effective_rank"].sel(circuit="qk")
+    )
+    p = np.linalg.svd(got["ov_answers"].isel(head=0).values)[1]
+    p = p / p.sum()
+    assert float(got["effective_rank"][0, 1]) == pytest.approx(np.exp(-(p * np.log(p)).sum()), rel=1e-5)
+    declared = next(row.variables for row in MEASURES if row.name == "circuits")
+    assert {name for name in declared if not declared[name].optional} | {"ov_answers"} == set(got.data_vars)
+
+
+def test_answers_that_the_model_does_not_have_are_refused():
+    shape = architecture(1)
+    with pytest.raises(ValueError, match=r"answers 7 \.\. 9: the model has 9 tokens"):
+        circuits_to_answers(
+            random_weights(shape), architecture=shape, tokens=range(7), answers=["a", "b", "c"]
+        )

@@ -5,12 +5,17 @@ import xarray as xr
 from rllc.analysis.curves import last, value_at
 from rllc.claims.claim import claim, number
 from rllc.claims.run import Run
+from rllc.claims.sorting.curves import of_the_post
 
 ORDER = 1  # place of these claims among those of the work
 
 
-def _accuracy(run: Run) -> xr.DataArray:
-    """Return the token accuracy on the first distribution measured: clean lists, whatever is trained on."""
+def accuracy_curve(run: Run) -> xr.DataArray:
+    """Return the token accuracy on the first distribution measured: clean lists, whatever is trained on.
+
+    Raises Absent for models that the post does not have.
+    """
+    of_the_post(run)
     measured = run.dataset("metrics")["distribution"].values
     return run.curve("metrics.accuracy", distribution=measured[0])
 
@@ -32,7 +37,7 @@ def _accuracy(run: Run) -> xr.DataArray:
 )
 def accuracy_by_200(run: Run) -> xr.DataArray:
     """Return the token accuracy at step 200."""
-    return value_at(_accuracy(run), 200)
+    return value_at(accuracy_curve(run), 200)
 
 
 @claim(
@@ -47,7 +52,7 @@ def accuracy_by_200(run: Run) -> xr.DataArray:
 )
 def accuracy_at_60k(run: Run) -> xr.DataArray:
     """Return the token accuracy at step 60,000."""
-    return value_at(_accuracy(run), 60_000)
+    return value_at(accuracy_curve(run), 60_000)
 
 
 @claim(
@@ -61,4 +66,4 @@ def accuracy_at_60k(run: Run) -> xr.DataArray:
 @number("token accuracy at the end")
 def final_accuracy(run: Run) -> xr.DataArray:
     """Return the token accuracy at the end."""
-    return last(_accuracy(run))
+    return last(accuracy_curve(run))

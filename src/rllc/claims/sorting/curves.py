@@ -28,13 +28,18 @@ def common_end(run: Run) -> int:
     return COMMON_END[max(length for length in COMMON_END if length <= shortest)]
 
 
+def of_the_post(run: Run) -> None:
+    """Raise Absent for a model that the post does not have, such as one of language."""
+    if run.experiment.task not in TASKS:
+        raise Absent(f"the post trains no model on {run.experiment.task}")
+
+
 def llc_curve(run: Run, dataset: str = "llc", *, to_step: int | None = None) -> xr.DataArray:
     """Return the LLC from step 50 on. Raises Absent for models that the post does not have.
 
     It is that on the distribution trained on, or where it is not measured there, on the first one.
     """
-    if run.experiment.task not in TASKS:
-        raise Absent(f"the post trains no model on {run.experiment.task}")
+    of_the_post(run)
     measured = run.dataset(dataset)["distribution"].values
     text = run.text if run.text in measured else measured[0]
     return run.curve(f"{dataset}.llc", from_step=PEAK_FROM, to_step=to_step, distribution=text)

@@ -35,6 +35,15 @@ def symmetry_growth(run: Run) -> xr.DataArray:
 
 
 @claim(
+    "Without layer norm the symmetry reaches about 1.25, within a fifth",
+    source="post, Removing Weight Decay",
+    name="symmetry_level_noLN",
+    at_least=1.0,
+    at_most=1.5,
+    experiment="sort_2head_noLN",
+    reached=60_000,
+)
+@claim(
     "With two heads, the symmetry reaches about 1.75, within a fifth",
     source="post, Removing Weight Decay",
     name="symmetry_level_2heads",

@@ -10,7 +10,7 @@ from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
 from rllc.figures.findings import by_seed, known, over_seeds
 from rllc.figures.panels import Curve, Panel, Row, all_of, level, sheet
-from rllc.figures.regression.inputs import law, zero_loss
+from rllc.figures.regression.inputs import law, of_minibatches, zero_loss
 from rllc.figures.regression.published import curves
 
 THEIRS = {"color": "#888888", "linewidth": 2.2, "zorder": 2}
@@ -48,7 +48,10 @@ LOGARITHMIC = ("mean_square", "weight_norm", "hessian_trace", "least_share")
 WITHIN_A_DECADE = ("weight_norm", "least_share")  # their axes need labels between powers of ten
 COLUMNS = 4
 LEARNED = 3.0  # the loss half way between predicting 0 and the Bayes predictor
-OF_THEIRS = "Published: the authors' curves; their batches, largest rate and chains are others."
+OF_THEIRS = (
+    "Published: the authors' curves; their batches, largest rate and chains are others. "
+    "Their minibatches come from 1,048,576 sequences."
+)
 
 
 @style.styled
@@ -121,7 +124,7 @@ def regression_published_curves(
                 *over_seeds("largest LLC", data["llc"].max("step")),
             ]
         ),
-        [OF_THEIRS, *conditions.setting(llc), *conditions.seeds(data)],
+        [OF_THEIRS, *conditions.setting(llc), *of_minibatches(llc, name), *conditions.seeds(data)],
     )
 
 

@@ -50,11 +50,7 @@ def zero_loss(known: Mapping[str, Any]) -> float | None:
     return known["dimension"] + known["noise_variance"] if known else None
 
 
-def least(values: xr.DataArray) -> xr.DataArray:
-    """Return the smallest of ``values`` (step)."""
-    return values[int(values.argmin("step"))]
-
-
-def most(values: xr.DataArray) -> xr.DataArray:
-    """Return the largest of ``values`` (step)."""
-    return values[int(values.argmax("step"))]
+def of_minibatches(llc: xr.Dataset, distribution: str) -> list[str]:
+    """Return from how many sequences the minibatches of an LLC come; nothing if that is not recorded."""
+    held = recorded(llc, "inputs").get(distribution, {}).get("held_out", {})
+    return [f"Minibatches: from {held['contexts']:,} sequences."] if "contexts" in held else []

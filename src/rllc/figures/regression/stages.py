@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from rllc.analysis.against_loss import against_loss
 from rllc.analysis.distance import free_distance
 from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, style
@@ -14,9 +14,17 @@ from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
 from rllc.figures.findings import at_end, fitting, largest, over_seeds
 from rllc.figures.findings import by_seed as of_every_seed
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, curve, level, sheet
-from rllc.figures.regression.inputs import PUBLISHED, called, law, of_stages, staged, zero_loss
+from rllc.figures.regression.inputs import (
+    PUBLISHED,
+    called,
+    law,
+    of_stages,
+    staged,
+    zero_loss,
+)
 from rllc.figures.stage_bands import (
     BASE,
+    CHAINS_LOSS,
     Cells,
     above_chance,
     bands,
@@ -162,14 +170,15 @@ def regression_sampled_loss(
         *of_stages(datasets, data["seed"], setting),
         *conditions.seeds(data),
     ]
-    return Drawing(figure, data, title, fitting(_of_chains(data), title, told), told)
+    measured = data.sel(step=settings[PUBLISHED]["step"].values)
+    return Drawing(figure, data, title, fitting(_of_chains(measured), title, told), told)
 
 
 def _of_chains(data: xr.Dataset) -> list[Finding]:
     """Return range of the chains' loss at the base setting, its correlation with the loss, and distances."""
     sampled = data["sampled_loss"].dropna("step", how="all")
     return [
-        *over_seeds("correlation of LLC and loss", of_every_seed(data, _correlation)),
+        *over_seeds(f"correlation of LLC and {CHAINS_LOSS}", of_every_seed(data, _correlation)),
         *over_seeds("lowest mean loss of the chains", sampled.min("step"), unit=UNIT),
         *over_seeds("highest mean loss of the chains", sampled.max("step"), unit=UNIT),
         *at_end("distance of free chains over weight norm", data["relative_distance"]),
@@ -177,9 +186,8 @@ def _of_chains(data: xr.Dataset) -> list[Finding]:
 
 
 def _correlation(one: xr.Dataset) -> float:
-    """Return the correlation of LLC and loss over the checkpoints that have both; NaN with fewer than 3."""
-    both = one[["llc", "loss"]].dropna("step")
-    return float(np.corrcoef(both["llc"], both["loss"])[0, 1]) if both.sizes["step"] > 2 else np.nan
+    """Return the correlation of the LLC and the loss where its chains start, as ``stages`` has it."""
+    return float(against_loss(one["llc"], one["init_loss"], n_beta=1.0)["llc_loss_correlation"])
 
 
 def of_settings(datasets: Datasets) -> dict[str, xr.Dataset]:

@@ -15,6 +15,8 @@ from rllc.figures.regression.inputs import of_stages, staged
 
 THIN = {"color": "#888888", "linewidth": 0.5, "alpha": 0.7}
 MEAN = {"color": "black", "linewidth": 2.0}
+TOTAL = {"color": "#CC3311", "linewidth": 1.6, "linestyle": "--"}  # of an effective bias
+EFFECTIVE = {"weight": "effective weight =", "bias": "effective bias, parts"}
 # dataset -> its quantities beside the last layer norm
 CURVATURE = {"hessian": ("hessian_trace", "hessian_trace_se"), "eigenvalues": ("hessian_eigenvalue",)}
 
@@ -155,6 +157,8 @@ def stage_figC6(  # noqa: N802
 ) -> Drawing:
     """Weights and biases of the last layer norm, of the unembedding, and of both, channel by channel.
 
+    The effective bias of a prediction is one number: the sum of W_U[0] beta over channels, and b_U[0].
+
     datasets  ``structure``; ``stages`` (without it no boundaries)
     setting   of the LLC that has the boundaries
     """
@@ -167,10 +171,12 @@ def stage_figC6(  # noqa: N802
         "effective_bias",
     ]
     data = inputs.of_seeds(inputs.need(datasets, "structure", *names), seeds)[names]
+    data["total_bias"] = data["effective_bias"].sum("channel", skipna=False) + data["unembed_bias"]
     rows = []
     for seed, suffix, one in by_seed(data):
         for kind, unembed, product in (("weight", "W_U[0]", "W_U[0] γ"), ("bias", "b_U[0]", "W_U[0] β")):
             norm, both = (_channels(one[f"{of}_{kind}"]) for of in ("unembed_norm", "effective"))
+            both += [Curve(one["total_bias"], TOTAL)] if kind == "bias" else []
             middle, frame = one[f"unembed_{kind}"], {"over": style.zero, **staged(datasets, seed, setting)}
             panels = [
                 Panel(f"last layer norm, {kind}{suffix}", norm, **frame),
@@ -179,10 +185,11 @@ def stage_figC6(  # noqa: N802
                     _channels(middle) if "channel" in middle.dims else [Curve(middle, MEAN)],
                     **frame,
                 ),
-                Panel(f"effective {kind} = {product}{suffix}", both, **frame),
+                Panel(f"{EFFECTIVE[kind]} {product}{suffix}", both, **frame),
             ]
             rows.append(Row(kind, panels))
     rows[0] = rows[0]._replace(keys=[style.key("a channel", **THIN), style.key("mean, or the one", **MEAN)])
+    rows[1] = rows[1]._replace(keys=[style.key("effective bias:\nsum and b_U[0]", **TOTAL)])
     figure, _ = sheet(rows, panel=(2.7, 1.9), margin=1.2, sharex=True)
     size = abs(data["effective_weight"])
     share = (size < 0.1 * size.max("channel")).where(size.notnull()).mean("channel")
@@ -193,6 +200,7 @@ def stage_figC6(  # noqa: N802
         known(
             [
                 *_ends("mean |effective weight|", size.mean("channel")),
+                *_ends("effective bias", data["total_bias"]),
                 *at_end(
                     "channels with less than a tenth of the largest |effective weight|",
                     percent(share),

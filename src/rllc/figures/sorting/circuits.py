@@ -27,10 +27,12 @@ from rllc.figures.sorting.inputs import (
 
 KINDS = {"qk": ("QK", "query number", "key number"), "ov": ("OV", "source number", "output number")}
 MAP = "RdBu_r"  # red raises attention or logit, blue lowers it
+ANSWERS = "ov_answers"  # OV circuits of models whose predictions are answers, not numbers
 FADED = 0.78
 NOBODY = (0.93, 0.93, 0.93)
 LISTED = 6  # largest number of heads with a finding
 STRIP = "Strip beside OV: the head with the largest diagonal entry for each number, pale if it is another."
+ASCENDING = "Numbers are drawn as tokens: 0 is the lowest, the middle one is the number 0."
 DEAD = 0.02  # share of the colours' limit: a panel below it looks empty and shows the size of its entries
 
 
@@ -52,47 +54,55 @@ def sort_circuits(
     quantile  colours end at this quantile of |W| over the heads, separately at each checkpoint: under layer
               norm the scale of a circuit is free, and weight decay shrinks it by orders of magnitude
     """
-    need(datasets, "circuits", "qk", "ov", "token_head")
+    to_answers = ANSWERS in need(datasets, "circuits", "qk")
+    need(datasets, "circuits", *([ANSWERS] if to_answers else ["ov", "token_head"]))
     one = one_seed({name: on_lists(data, distribution) for name, data in datasets.items()}, seed)
     known = one["circuits"]["step"].values.tolist()
     absent = [step for step in steps or () if step not in known]
     if absent:
         raise ValueError(f"circuits.nc has no step {', '.join(map(str, absent))}; it has {known}")
     chosen = _chosen(one, accurate) if steps is None else {int(step): "" for step in steps}
-    data = one["circuits"][["qk", "ov", "token_head"]].sel(step=list(chosen))
+    names = ["qk", ANSWERS] if to_answers else ["qk", "ov", "token_head"]
+    data = one["circuits"][names].sel(step=list(chosen))
+    maps = data.rename({ANSWERS: "ov"}) if to_answers else data
     heads = data["head"].values.tolist()
     rows = [(head, kind) for head in heads for kind in KINDS]
     figure = Figure(
         figsize=(0.9 + 1.85 * len(chosen), 0.95 + 1.78 * len(rows) + (0.25 if title else 0)),
         layout=ConstrainedLayoutEngine(wspace=0.02, hspace=0.02),
     )
-    axes = figure.subplots(len(rows), len(chosen), squeeze=False, sharex=True, sharey=True)
+    share = "row" if to_answers else True  # answers have another axis than numbers
+    axes = figure.subplots(len(rows), len(chosen), squeeze=False, sharex=share, sharey=True)
     style.entitle(figure, title)
-    limits = {kind: [color_limit(data[kind].sel(step=step), quantile) for step in chosen] for kind in KINDS}
+    limits = {kind: [color_limit(maps[kind].sel(step=step), quantile) for step in chosen] for kind in KINDS}
     for line, (head, kind) in zip(axes, rows, strict=True):
         for ax, (step, why), limit in zip(line, chosen.items(), limits[kind], strict=True):
-            circuit(ax, data.sel(step=step), kind, head, limit)
+            circuit(ax, maps.sel(step=step), kind, head, limit)
             note = partial(ax.annotate, xycoords="axes fraction", fontsize=6.5, color="#666666")
             note(f"± {limit_text(limit)}", (1, 1), xytext=(0, 2), textcoords="offset points", ha="right")
-            largest = float(np.abs(data[kind].sel(step=step, head=head)).max())
+            largest = float(np.abs(maps[kind].sel(step=step, head=head)).max())
             if largest < DEAD * limit:
                 note(f"largest |W|\n{largest:.0e}", (0.5, 0.5), ha="center", va="center")
             if ax.get_subplotspec().is_first_row():
                 ax.set_title(f"step {step:,}\n{why}", pad=12)
             ax.label_outer()
-            ax.set_xlabel(KINDS[kind][2])
+            ax.set_xlabel("answer" if to_answers and kind == "ov" else KINDS[kind][2])
+            if to_answers:
+                ax.tick_params(labelbottom=True)
         line[0].set_ylabel(KINDS[kind][1])
         name_row(line[0], head if len(heads) > 1 else None, kind)
     color_bar(figure, axes.ravel(), shrink=1.6 / len(rows), aspect=26, pad=0.02, anchor=(0, 1))
+    output = "number or answer" if to_answers else "number"
     peak = any("largest LLC" in why for why in chosen.values())
     return Drawing(
         figure,
         data,
-        headed(title, "full QK and OV circuits of each head at chosen checkpoints, number by number."),
-        _held(data) if len(heads) > 1 else _scales(limits, list(chosen), quantile),
+        headed(title, f"full QK and OV circuits of each head at chosen checkpoints, number by {output}."),
+        _held(data) if len(heads) > 1 and not to_answers else _scales(limits, list(chosen), quantile),
         [
             f"Colours of a checkpoint end at the {100 * quantile:g} % quantile of |W| over its heads.",
-            *([STRIP] if len(heads) > 1 else []),
+            *([ASCENDING] if to_answers else []),
+            *([STRIP] if len(heads) > 1 and not to_answers else []),
             *([LARGEST] if peak else []),
             *conditions.seeds(data),
         ],
@@ -128,20 +138,28 @@ def _scales(limits: Mapping[str, Sequence[float]], steps: Sequence[int], quantil
 def circuit(ax: Axes, circuits: xr.Dataset, kind: str, head: str, limit: float) -> None:
     """Draw the heat map of one circuit, first number on top, colours from -limit to limit.
 
+    An OV circuit to answers has a column for each answer.
     If there are several heads, a strip beside an OV circuit shows the head that handles each source number.
     Other heads than this one are pale.
     """
-    values = circuits[kind].sel(head=head).transpose("token", "other_token")
-    tokens, others = values["token"].values, values["other_token"].values
+    values = circuits[kind].sel(head=head).transpose("token", ...)
+    tokens, (_, across) = values["token"].values, values.dims
+    answers = values["answer"].values.tolist() if across == "answer" else []
+    others = np.arange(len(answers)) if answers else values[across].values
     extent = (others[0] - 0.5, others[-1] + 0.5, tokens[-1] + 0.5, tokens[0] - 0.5)
-    ax.imshow(values, cmap=MAP, vmin=-limit, vmax=limit, extent=extent, interpolation="nearest")
+    aspect = len(answers) / len(tokens) if answers else "equal"  # as wide as the maps of numbers
+    ax.imshow(
+        values, cmap=MAP, vmin=-limit, vmax=limit, extent=extent, interpolation="nearest", aspect=aspect
+    )
     ax.grid(False)
     ax.spines[["top", "right"]].set_visible(True)
     ax.spines[:].set_color("#999999")
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(MaxNLocator(4, integer=True, steps=[1, 2, 5, 10]))
+    if answers:
+        ax.set_xticks(others, answers, fontsize=7)
     heads = circuits["head"].values.tolist()
-    if kind == "ov" and len(heads) > 1:
+    if kind == "ov" and len(heads) > 1 and not answers:
         beside = ax.inset_axes((1.025, 0, 0.06, 1))
         beside.imshow(strip_colors(circuits, heads.index(head)), aspect="auto", interpolation="nearest")
         beside.axis("off")

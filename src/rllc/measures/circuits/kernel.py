@@ -24,12 +24,21 @@ NORMALISATIONS = ("mean_abs", "mean")
 SHORTEST = 3
 
 
-def circuits(data: Data, *, tokens: int, rank_tolerance: float | None) -> Measurement:
-    """Circuits of the numbers, the first ``tokens`` tokens."""
+def circuits(
+    data: Data, *, tokens: int, answers: Sequence[str] = (), rank_tolerance: float | None
+) -> Measurement:
+    """Circuits of the numbers, the first ``tokens`` tokens.
+
+    answers  names of the tokens after them, if predictions are answers instead of numbers
+    """
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
-        architecture, numbers = architecture_of(model), range(tokens)
-        return full_circuits(weights, architecture=architecture, tokens=numbers, tolerance=rank_tolerance)
+        shape, numbers = architecture_of(model), range(tokens)
+        if answers:
+            return circuits_to_answers(
+                weights, architecture=shape, tokens=numbers, answers=answers, tolerance=rank_tolerance
+            )
+        return full_circuits(weights, architecture=shape, tokens=numbers, tolerance=rank_tolerance)
 
     return measure
 
@@ -125,14 +134,75 @@ def full_circuits(
     return dataset
 
 
+@torch.no_grad()
+def circuits_to_answers(
+    weights: Weights,
+    *,
+    architecture: Architecture,
+    tokens: Sequence[int],
+    answers: Sequence[str],
+    layer: int = 0,
+    tolerance: float | None = None,
+) -> xr.Dataset:
+    """Return full circuits of a model that reads numbers and predicts other tokens, the answers.
+
+    ``qk`` (head, token, other_token) is that of ``full_circuits``. ``ov_answers`` (head, token, answer) is
+    the OV circuit from numbers to answers. ``rank``, ``effective_rank`` and their sums have the same
+    definitions. Overlap, symmetry and regions are of circuits from numbers to numbers, so they
+    are left out.
+
+    tokens   ids of the numbers
+    answers  names of the answers, whose ids follow the last number
+
+    Raises ValueError as ``full_circuits``, and if the model has fewer tokens than numbers and answers.
+    """
+    numbers = _checked(tokens, architecture, layer, tolerance)
+    outputs = range(numbers[-1] + 1, numbers[-1] + 1 + len(answers))
+    if outputs[-1] >= architecture.d_vocab:
+        raise ValueError(
+            f"answers {outputs[0]} .. {outputs[-1]}: the model has {architecture.d_vocab} tokens"
+        )
+    tolerance = len(numbers) * torch.finfo(torch.float32).eps if tolerance is None else tolerance
+    qk, ov = _products(weights, numbers, outputs, layer)
+    singular = [torch.linalg.svdvals(each) for each in (qk, ov)]
+    rank = torch.stack([(each > tolerance * each[..., :1]).sum(-1) for each in singular], dim=1)
+    shares = [each / each.sum(-1, keepdim=True) for each in singular]
+    effective = torch.stack([torch.special.entr(each).sum(-1).exp() for each in shares], dim=1)
+    found = {
+        "qk": (("head", "token", "other_token"), qk.float()),
+        "ov_answers": (("head", "token", "answer"), ov.float()),
+        "rank": (("head", "circuit"), rank),
+        "effective_rank": (("head", "circuit"), effective),
+        "rank_sum": ((), rank.sum()),
+        "effective_rank_sum": ((), effective.sum()),
+    }
+    coords = {
+        **head_coords([head_label(layer, head) for head in range(len(qk))]),
+        "token": numbers,
+        "other_token": numbers,
+        "answer": np.asarray(answers, dtype=object),
+        "circuit": np.asarray(CIRCUITS, dtype=object),
+    }
+    dataset = xr.Dataset({name: (dims, value.cpu().numpy()) for name, (dims, value) in found.items()}, coords)
+    dataset["rank"].attrs["relative_tolerance"] = tolerance
+    return dataset
+
+
 def _full(weights: Weights, tokens: Sequence[int], layer: int) -> Tensor:
     """Both circuits of all heads: [head, circuit, token, other_token], double precision."""
-    numbers = torch.as_tensor(tokens, device=weights["embed.W_E"].device)
-    embedded = weights["embed.W_E"].double()[numbers]
-    unembedded = weights["unembed.W_U"].double()[:, numbers]
+    return torch.stack(_products(weights, tokens, tokens, layer), dim=1)
+
+
+def _products(
+    weights: Weights, tokens: Sequence[int], outputs: Sequence[int], layer: int
+) -> tuple[Tensor, Tensor]:
+    """Return QK [head, token, token] and OV [head, token, output] of all heads, in double precision."""
+    place = weights["embed.W_E"].device
+    embedded = weights["embed.W_E"].double()[torch.as_tensor(tokens, device=place)]
+    unembedded = weights["unembed.W_U"].double()[:, torch.as_tensor(outputs, device=place)]
     q, k, v, o = (weights[f"blocks.{layer}.attn.W_{m}"].double() for m in "QKVO")
     query, key, value = (embedded @ w for w in (q, k, v))
-    return torch.stack([query @ key.transpose(-1, -2), value @ (o @ unembedded)], dim=1)
+    return query @ key.transpose(-1, -2), value @ (o @ unembedded)
 
 
 def symmetry(W: Tensor) -> Tensor:
