@@ -1,6 +1,7 @@
 """Numbers that several claims on heads read: claims against plain loops over a small run."""
 
 import pytest
+import xarray as xr
 from scipy import stats
 from tests.claims.heads.small import of, table
 from tests.claims.runs import LANGUAGE, run
@@ -14,6 +15,12 @@ def test_induction_begins_at_the_first_head_that_reaches_the_score(datasets):
     datasets["attention_scores"]["prefix_matching"] *= 0.1
     with pytest.raises(NotJudged):
         curves.induction_begins(run(datasets))
+
+
+def test_induction_begins_where_measured_also_where_scores_with_errors_are_redrawn(datasets):
+    scores = datasets["attention_scores"]
+    scores["prefix_matching_se"] = xr.full_like(scores["prefix_matching"], 0.05)
+    assert curves.induction_begins(run(datasets, noise="own")) == 400
 
 
 def test_orders_of_heads_equal_spearman_of_scipy(datasets):

@@ -58,10 +58,12 @@ def between_types(run: Run, values: xr.DataArray) -> xr.DataArray:
 
 
 def induction_begins(run: Run) -> float:
-    """Return the first step at which a head's prefix-matching score reaches ``INDUCTION_BEGINS``."""
-    step = float(
-        first_step_reaching(run.curve("attention_scores.prefix_matching").max("head"), INDUCTION_BEGINS)
-    )
+    """Return the first step at which a head's prefix-matching score reaches ``INDUCTION_BEGINS``.
+
+    It is that of the scores as measured, also where other curves are redrawn.
+    """
+    scores = run.like(noise=None, readings=run.readings).curve("attention_scores.prefix_matching")
+    step = float(first_step_reaching(scores.max("head"), INDUCTION_BEGINS))
     if not np.isfinite(step):
         raise NotJudged(f"no head's prefix-matching score reaches {INDUCTION_BEGINS}, where induction begins")
     return step
