@@ -1,5 +1,6 @@
 """A statistic of one seed, with its error and degrees of freedom by redraws."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import xarray as xr
 
 from rllc.analysis.curves import NotJudged
 from rllc.claims.claim import Statistic
-from rllc.claims.reading import REDRAW, REDRAWS
+from rllc.claims.reading import REDRAW, REDRAWS, Redrawn
 from rllc.claims.run import Run
 from rllc.claims.selection import Absent
 
@@ -43,8 +44,10 @@ class Value(NamedTuple):
 def evaluate(statistic: Statistic, run: Run) -> Value:
     """Evaluate a statistic for one seed: value, error and degrees of freedom, or why there is no value.
 
-    The error is the standard deviation over redraws, whose errors are independent. Where all steps share
-    their noise, redraws with one normal number per chain of steps give a second error. The larger counts.
+    The error is the standard deviation over redraws. Errors of curves on shared contexts go together
+    (``rllc.claims.paired``). All others are independent. Where all steps share their noise, redraws with one
+    normal number per chain of steps give a second error. The larger counts.
+
     Raises Absent where the experiment has no such curve.
     """
     own = run.like()
@@ -96,7 +99,7 @@ def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
 
     With c_i the share of the variance that cell i gives, they are 1 / sum(c_i^2 / f_i). The share is the
     squared correlation of the redrawn value with the cell's normal number, less 1 / redraws, what chance
-    gives.
+    gives. Blocks of contexts count as one cell: the sum of their squared correlations.
     """
     try:
         values = statistic.function(run)
@@ -111,15 +114,29 @@ def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
         raise ValueError(f"{statistic.name}: its number has lost the dim {REDRAW!r}. {LABELLED}")
     drawn = values.transpose(REDRAW, ...).values.reshape(REDRAWS, -1)[:, 0]
     spread = float(np.std(drawn, ddof=1))
-    freedom = np.concatenate([each.freedom for each in redrawn])
-    if not spread > 0 or np.isinf(freedom).all():
+    if not spread > 0 or all(np.isinf(each.freedom).all() for each in redrawn):
         return spread, float("inf")
-    normals = np.concatenate([each.normals for each in redrawn], axis=1)
-    if normals.shape[1] != freedom.size:  # noise that all steps share: one number for all of them
-        freedom = np.full(normals.shape[1], freedom.min())
     apart = (drawn - drawn.mean()) / (spread * REDRAWS)
-    squared = (apart @ (normals - normals.mean(0))) ** 2
-    share = np.clip(squared - 1 / REDRAWS, 0, None)
-    doubled = np.clip(share**2 - 4 * share / REDRAWS - 2 / REDRAWS**2, 0, None)
+    cells = [_squared(each, apart) for each in _different(redrawn)]
+    squared, count, freedom = (np.concatenate(each) for each in zip(*cells, strict=True))
+    share = np.clip(squared - count / REDRAWS, 0, None)
+    doubled = np.clip(share**2 - 4 * share / REDRAWS - 2 * count / REDRAWS**2, 0, None)
     total = float((doubled / freedom).sum())
     return spread, float(share.sum() ** 2 / total) if total > 0 else float("inf")
+
+
+def _different(redrawn: Sequence[Redrawn]) -> list[Redrawn]:
+    """Return the readings with blocks of contexts, which have the same numbers, once."""
+    blocks = [each for each in redrawn if each.together]
+    return [each for each in redrawn if not each.together] + blocks[:1]
+
+
+def _squared(redrawn: Redrawn, apart: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return squared correlations by cell, the count of normal numbers in each, and degrees of freedom."""
+    normals, freedom = redrawn.normals, redrawn.freedom
+    squared = (apart @ (normals - normals.mean(0))) ** 2
+    if redrawn.together:
+        return squared.sum(keepdims=True), np.full(1, normals.shape[1]), freedom
+    if squared.size != freedom.size:  # noise that all steps share: one number for all of them
+        freedom = np.full(squared.size, freedom.min())
+    return squared, np.ones(squared.size), freedom

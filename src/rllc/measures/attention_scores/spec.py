@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from rllc.study.config_model import ConfigModel, config_field
+from rllc.study.contexts import by_block
 from rllc.study.cost import START, Cost
 from rllc.study.families import AttentionOnly
 from rllc.study.roles import HeadTypes
@@ -46,12 +47,21 @@ MEASURE = MeasureSpec(
         "previous_token_se": _score(
             "standard error over sequences of the attention to the previous token", over="sequences"
         ),
+        "previous_token_by_block": by_block(
+            "attention to the previous token", "1", ("head",), of="random sequences"
+        ),
         "current_token": _score("attention to the current token"),
         "current_token_se": _score(
             "standard error over sequences of the attention to the current token", over="sequences"
         ),
         "prefix_matching": _score("attention from the second A to the token after the first A"),
         "prefix_matching_se": _score("standard error over sequences of that attention", over="sequences"),
+        "prefix_matching_by_block": by_block(
+            "attention from the second A to the token after the first A",
+            "1",
+            ("head",),
+            of="random sequences",
+        ),
         "prefix_matching_literal": _score("attention from the second A to the first A"),
         "prefix_matching_literal_se": _score(
             "standard error over sequences of that attention", over="sequences"

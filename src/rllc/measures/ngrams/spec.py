@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rllc.study.config_model import config_field
-from rllc.study.contexts import OnContexts
+from rllc.study.contexts import OnContexts, by_block
 from rllc.study.specs import MeasureSpec, Variable, Work
 from rllc.study.values import Count
 from rllc.units import NATS
@@ -37,6 +37,7 @@ MEASURE = MeasureSpec(
         "bigram_score_se": Variable(
             "standard error over contexts of the bigram score", NATS, over="contexts"
         ),
+        "bigram_score_by_block": by_block("bigram score", NATS),
         "bigram_entropy": Variable("entropy of these bigrams, the least bigram score", NATS),
         "bigram_entropy_se": Variable(
             "standard error over contexts of the entropy of bigrams", NATS, over="contexts"
@@ -45,6 +46,7 @@ MEASURE = MeasureSpec(
         "bigram_excess_se": Variable(
             "standard error over contexts of that difference", NATS, over="contexts"
         ),
+        "bigram_excess_by_block": by_block("bigram score less its entropy", NATS),
         "ngram_loss": Variable("loss on the last token of common n-grams", NATS, ("n",)),
         "ngram_loss_se": Variable("standard error over n-grams of that loss", NATS, ("n",)),
         "ngram_baseline": Variable("loss on text at the same position", NATS, ("n",)),
