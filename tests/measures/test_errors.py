@@ -7,7 +7,14 @@ import xarray as xr
 from intervals import coverages
 from scipy import stats
 
-from rllc.measures.errors import BatchedErrors, error_of_mean, error_of_ratio
+from rllc.measures.errors import (
+    BLOCKS,
+    BatchedErrors,
+    block_means,
+    block_ratios,
+    error_of_mean,
+    error_of_ratio,
+)
 
 RANDOM = np.random.default_rng(0)
 
@@ -96,3 +103,25 @@ def test_intervals_contain_the_truth_in_19_of_20_redraws():
 
     found = coverages(redraw, {"ratio": 3, "mean": 0}, redraws=2000, units=60)
     assert all(0.92 < share < 0.98 for share in found.values()), found
+
+
+def test_block_means_are_those_of_neighbouring_units():
+    values = RANDOM.normal(size=(3, 35))
+    found = block_means(values)
+    assert found.shape == (3, BLOCKS)
+    np.testing.assert_allclose(found[:, 0], values[:, :3].mean(1))
+    np.testing.assert_allclose(found[:, -1], values[:, -2:].mean(1))
+    np.testing.assert_allclose(block_means(values[:, :32]).mean(1), values[:, :32].mean(1))
+
+
+def test_block_ratios_are_those_of_sums_over_neighbouring_units():
+    counts = RANDOM.integers(1, 9, 48)
+    sums = RANDOM.normal(size=48) * counts
+    found = block_ratios(sums, counts)
+    np.testing.assert_allclose(found[1], sums[3:6].sum() / counts[3:6].sum())
+    assert np.isnan(block_ratios(sums, np.where(np.arange(48) < 3, 0, counts))[0])
+
+
+def test_fewer_units_than_blocks_have_no_blocks():
+    assert block_means(np.ones((2, BLOCKS - 1))).shape == (2, BLOCKS)
+    assert np.isnan(block_means(np.ones((2, BLOCKS - 1)))).all()

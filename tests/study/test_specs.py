@@ -145,8 +145,9 @@ def test_units_are_those_of_what_the_words_name():
         "tokens": "rise_threshold rise",
         "path_patching": "loss loss_se rise rise_se rise_into rise_into_se",
         "induction_ablation": "icl_score icl_score_se",
-        "metrics": "loss loss_se loss_by_position loss_by_position_se icl_score icl_score_se",
-        "ngrams": "bigram_score bigram_score_se bigram_entropy bigram_entropy_se bigram_excess bigram_excess_se "
+        "metrics": "loss loss_se loss_by_block loss_by_position loss_by_position_se icl_score icl_score_se "
+        "icl_score_by_block",
+        "ngrams": "bigram_score_by_block bigram_excess_by_block bigram_score bigram_score_se bigram_entropy bigram_entropy_se bigram_excess bigram_excess_se "
         "ngram_loss ngram_loss_se ngram_baseline ngram_baseline_se",
         "positions": "loss loss_se ablated_loss ablated_loss_se position_gain position_gain_se loss_at loss_at_se "
         "ablated_loss_at ablated_loss_at_se",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rllc.claims.experiment import Experiment
 
 if TYPE_CHECKING:
+    import numpy as np
     import xarray as xr
 
     from rllc.claims.run import Run
@@ -58,6 +59,7 @@ class Claim:
     correction: str = ""
     family: str = ""
     shuffle: bool = True
+    by_chance: Callable[[Run, np.random.Generator], float] | None = None
     work: str = ""
 
     @property
@@ -92,6 +94,7 @@ def claim(
     correction: str = "",
     family: str = "",
     shuffle: bool = True,
+    by_chance: Callable[[Run, np.random.Generator], float] | None = None,
 ) -> Callable[[Function], Function]:
     """Put a claim on a function that gives its number for one run; several may stand on one function.
 
@@ -111,6 +114,8 @@ def claim(
     family      under which it stands in tables; default the label of its experiment
     shuffle     whether the types of heads that it reads are shuffled to see how often chance passes; False
                 where it does not speak of types
+    by_chance   gives the number in a random order of something else than types of heads. The share of such
+                numbers that pass is the chance level. Not with ``versus``
 
     Raises ValueError where bounds are missing or contradict each other.
     """
@@ -121,6 +126,8 @@ def claim(
         raise ValueError(f"{place}: no value is at least {at_least:g} and at most {at_most:g}")
     if ratio and versus is None:
         raise ValueError(f"{place}: ratio divides by the mean of another experiment; give versus")
+    if by_chance is not None and versus is not None:
+        raise ValueError(f"{place}: by_chance is of one experiment; leave out versus or by_chance")
     if not text or not source:
         raise ValueError(f"{place}: give the claim in words, and its source")
 
@@ -128,7 +135,7 @@ def claim(
         statistic = _statistic(function, label, unit)
         made = Claim(
             name or function.__name__, text, source, statistic, at_least, at_most, experiment, where, versus,
-            ratio, given, published, reached, correction, family, shuffle,
+            ratio, given, published, reached, correction, family, shuffle, by_chance,
         )  # fmt: skip
         marked: Any = function  # a function takes attributes that its type does not have
         marked.claims = [made, *getattr(function, "claims", [])]

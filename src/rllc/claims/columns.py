@@ -1,6 +1,7 @@
 """The columns of the table of claims, ``claims.nc``: names, long names, units."""
 
 STANDARD_ERROR, CONTROL = "_se", "_prior_only"  # endings of the error and of the control of a variable
+BY_BLOCK = "_by_block"  # ending of its values on blocks of contexts, whose errors checkpoints share
 INTERVAL = 0.95  # probability of the interval by which a seed is judged
 DOUBTED = 0.5  # share of unreliable estimates above which nothing is decided by a number read from them
 CHANCE = 0.05  # share of shuffles that may pass before a claim is not judged
@@ -12,7 +13,7 @@ VERDICTS = {
     "does not": "all fail",
     "undecided": "it would differ with how seeds turn out that are undecided",
     "not reached": "training is too short for the claim",
-    "not judged": "it has no value, or shuffled types of heads pass too: reason says why",
+    "not judged": "it has no value, no seed has reliable estimates, or chance passes too: reason says why",
 }
 DECIDED = ("holds", "half", "does not")
 OWN = "as the statistic"
@@ -32,8 +33,8 @@ PER_SEED = {
 }
 NUMBERS = {
     "chance": (
-        "share of shuffles of the types of heads within their layers in which every seed passes; NaN: types "
-        "are not shuffled for the claim",
+        "share of shuffles in which every seed passes: of the types of heads within their layers, or of what "
+        "the claim shuffles; NaN: nothing is shuffled",
         "1",
     ),
     "shuffles": ("number of these shuffles", "1"),

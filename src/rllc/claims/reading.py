@@ -12,12 +12,15 @@ REDRAWS = 1000  # of a curve, for the standard error of a number read off it: 2 
 class Redrawn(NamedTuple):
     """The normal numbers that a reading was redrawn with.
 
-    normals  [redraw, ...]
-    freedom  degrees of freedom of each of these
+    normals   [redraw, ...]
+    freedom   degrees of freedom of each of these
+    together  whether they are those of blocks of contexts: the same in all such readings, with one number of
+              degrees of freedom for all of them
     """
 
     normals: np.ndarray
     freedom: np.ndarray
+    together: bool = False
 
 
 @dataclass

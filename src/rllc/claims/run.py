@@ -17,7 +17,8 @@ from rllc.analysis.curves import LAST_STEP, NotJudged
 from rllc.analysis.intervals import degrees_of_freedom
 from rllc.analysis.needs import NEEDS
 from rllc.analysis.recorded import recorded
-from rllc.claims.columns import CONTROL, STANDARD_ERROR
+from rllc.claims import paired
+from rllc.claims.columns import BY_BLOCK, CONTROL, STANDARD_ERROR
 from rllc.claims.experiment import Experiment
 from rllc.claims.reading import REDRAW, REDRAWS, Reading, Readings, Redrawn
 from rllc.claims.selection import Absent, at_labels, between, chosen_cells, part
@@ -168,6 +169,7 @@ class Run:
         error = (
             at_labels(data[own + STANDARD_ERROR], variable, labels) if own + STANDARD_ERROR in data else None
         )
+        blocks = at_labels(data[own + BY_BLOCK], variable, labels) if own + BY_BLOCK in data else None
         fault = None
         if "quality" in data and not set(data["quality"].dims) - set(data[short].dims):
             fault = at_labels((~reliable(data)).astype(float).where(data[short].notnull()), variable, labels)
@@ -179,22 +181,31 @@ class Run:
         asked = value["step"].sel(step=slice(from_step, to_step))
         last_step = int(asked[-1]) if asked.size else 0
         value = part(value, chosen)
-        error, fault, normals = (
-            None if each is None else part(each, chosen) for each in (error, fault, normals)
+        error, fault, normals, blocks = (
+            None if each is None else part(each, chosen) for each in (error, fault, normals, blocks)
         )
         if not value.size:
             needed = data[short].attrs.get(NEEDS)
             raise NotJudged(
                 f"needs {needed}" if needed else f"{variable} has no value{between(from_step, to_step)}"
             )
+        blocks = blocks if paired.known(value, blocks) else None
         known = error is not None and bool(np.isfinite(error.where(value.notnull(), 0.0)).all())
         share = NAN if fault is None else float(fault.mean())
         seeded = bool(recorded(data, "sampling").get("seeded"))
         reading = Reading(
-            variable, share, error is not None, known, seeded, controlled, float(value["step"][-1])
+            variable,
+            share,
+            blocks is not None or error is not None,
+            blocks is not None or known,
+            seeded,
+            controlled,
+            float(value["step"][-1]),
         )
         self.readings.append(reading)
-        if normals is not None and error is not None:
+        if self.noise and blocks is not None:
+            value, reading.redrawn = paired.redrawn(value, blocks, self.seed)
+        elif normals is not None and error is not None:
             drawn = normals.values.reshape(REDRAWS, -1)
             freedom = degrees_of_freedom(data, own)
             if isinstance(freedom, xr.DataArray):

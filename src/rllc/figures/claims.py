@@ -206,8 +206,7 @@ def _conditions(data: xr.Dataset) -> list[str]:
     ]
     if "chance" in data and bool((data["chance"] > CHANCE).any()):
         said.append(
-            f"Claims that pass in more than {CHANCE:.0%} of shuffles of the types of heads are not judged, "
-            "unless they fail."
+            f"Claims that pass in more than {CHANCE:.0%} of shuffles are not judged, unless they fail."
         )
     if "control_verdict" in data:
         same = (data["control_verdict"] == data["verdict"]) & data["verdict"].isin(DECIDED)

@@ -1,8 +1,9 @@
-"""Sections of measures that read contexts in minibatches."""
+"""What the specs of measures that read contexts share."""
 
 from pydantic import model_validator
 
 from rllc.study.config_model import ConfigModel, config_field
+from rllc.study.specs import Variable
 from rllc.study.values import Count, Distinct, Name
 
 
@@ -30,3 +31,14 @@ class OnContexts(ConfigModel):
     def _whole_batches(self) -> "OnContexts":
         in_whole_batches(self.contexts, self.batch_size)
         return self
+
+
+def by_block(
+    what: str, unit: str, dims: tuple[str, ...] = (), *, of: str = "contexts", optional: str = ""
+) -> Variable:
+    """Return the specification of ``<name>_by_block``: a number on each block of its contexts.
+
+    Claims make the errors of differences from it (``rllc.claims.run``), because checkpoints and heads share
+    the contexts.
+    """
+    return Variable(f"{what}, on each of 16 blocks of {of}", unit, (*dims, "block"), optional)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy import stats
 from tests.claims.heads.small import of, table
 from tests.claims.runs import LANGUAGE, run
@@ -24,6 +25,12 @@ def test_induction_begins_at_the_first_head_that_reaches_the_score(datasets):
 def test_claims_from_the_step_at_which_induction_begins_have_errors(function, datasets):
     found = evaluate(function.statistic, run(datasets))
     assert np.isfinite(found.value) and found.error > 0
+
+
+def test_induction_begins_where_measured_also_where_scores_with_errors_are_redrawn(datasets):
+    scores = datasets["attention_scores"]
+    scores["prefix_matching_se"] = xr.full_like(scores["prefix_matching"], 0.05)
+    assert curves.induction_begins(run(datasets, noise="own")) == 400
 
 
 def test_orders_of_heads_equal_spearman_of_scipy(datasets):

@@ -91,3 +91,18 @@ def test_count_of_heads_of_a_type_that_no_shuffle_changes_is_judged():
 
     made = judged(a_claim(count, at_least=1.0, at_most=1.0))
     assert made["verdict"].item() == "holds" and np.isnan(made["chance"].item())
+
+
+@pytest.mark.parametrize(("below", "chance", "verdict"), [(0.5, 0.5, "not judged"), (0.01, 0.01, "holds")])
+def test_claim_with_an_order_of_its_own_has_its_share_as_chance_level(below, chance, verdict):
+    """Random numbers between 0 and 1: half of them are at most 0.5."""
+    options = {"at_least": None, "at_most": below, "by_chance": lambda run, random: float(random.random())}
+    made = judged(a_claim(lambda run: 0.0, **options))
+    assert made["chance"].item() == pytest.approx(chance, abs=0.12) and made["shuffles"].item() == 200
+    assert made["verdict"].item() == verdict
+    assert ("random orders" in made["reason"].item()) == (verdict == "not judged")
+
+
+def test_comparison_with_an_order_of_its_own_is_refused():
+    with pytest.raises(ValueError, match="by_chance is of one experiment"):
+        a_claim(versus="other", by_chance=lambda run, random: 0.0)

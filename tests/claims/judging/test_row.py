@@ -8,12 +8,17 @@ from tests.claims.runs import rllc
 from rllc.claims import NotJudged
 
 
-def test_unknown_error_and_unreliable_estimates_are_undecided():
+def test_unknown_error_is_undecided_and_unreliable_estimates_are_not_judged():
     data = rllc()
     unknown = data.assign(rllc_se=data["rllc_se"].where(data["step"] < 400))
     assert judged(a_claim(), datasets={"rllc": unknown})["verdict"].item() == "undecided"
     made = judged(a_claim(), datasets={"rllc": rllc(quality=1)})
-    assert made["verdict"].item() == "undecided" and made["unreliable"].item() == 1
+    assert made["verdict"].item() == "not judged" and made["unreliable"].item() == 1
+    assert "not reliable" in made["reason"].item()
+    one = rllc(seeds=(0, 1))
+    one["quality"] = one["quality"].where(one["seed"] == 0, 1)
+    made = judged(a_claim(), datasets={"rllc": one})
+    assert made["verdict"].item() == "undecided", "seed 0 is reliable, seed 1 is not"
 
 
 def test_seeds_that_pass_and_fail_are_half_and_a_seed_without_a_value_has_its_reason():
@@ -38,7 +43,6 @@ def test_control_has_its_own_value_and_verdict():
     ("change", "said"),
     [
         ({"at_least": 1.45}, "crosses a bound"),
-        ({"quality": 1}, "100% of the estimates"),
         ({"error": np.nan}, "error is not known"),
     ],
 )

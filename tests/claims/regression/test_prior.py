@@ -75,3 +75,11 @@ def test_claim_is_absent_without_its_dataset():
     run.datasets = {key: data for key, data in run.datasets.items() if key != "regression_predictions"}
     with pytest.raises(Absent, match="has no regression_predictions"):
         number("prior_loss", run)
+
+
+def test_loss_over_the_zero_predictor_is_read_where_it_is_measured():
+    datasets = CUT.datasets()
+    zero = datasets["regression_predictions"]["delta_zero"]
+    measured = datasets["regression_predictions"].assign(loss_over_zero=3 * zero)
+    run = run_of(CUT, regression_predictions=measured)
+    assert number("prior_loss", run) == pytest.approx(3 * CUT.numbers["zero"][1, 5], rel=1e-12)

@@ -21,7 +21,7 @@ def numbers(made, *, peak, second):
     return {
         "lr_stages": (boundaries >= 1).sum(),
         "smooth_auto": plateaus[step >= 900].sum(),
-        "lr_seed_sd": made.numbers["llc"].std(0, ddof=1).mean(),
+        "lr_seed_sd": made.numbers["llc"].std(0, ddof=1).mean() / made.numbers["llc"].mean(),
         "llc_not_loss_early": np.corrcoef(n["llc"][rising], n["loss"][rising])[0, 1],
         "llc_not_loss": np.corrcoef(n["llc"][one_percent], n["loss"][one_percent])[0, 1],
         "lr_falls": 1 - late[late.argmax() :].min() / late.max(),
@@ -59,19 +59,22 @@ def test_spread_between_seeds_reads_checkpoints_that_two_have():
     run = run_of(CUT, llc=kept.where((llc["seed"] != 0) | (llc["step"] < 24_000)))
     values = CUT.numbers["llc"]
     sds = [*values[:, 7:10].std(0, ddof=1), values[1:, 10].std(ddof=1)]
-    assert number("lr_seed_sd", run) == pytest.approx(np.mean(sds), rel=1e-12)
+    means = [*values[:, 7:10].mean(0), values[1:, 10].mean()]
+    assert number("lr_seed_sd", run) == pytest.approx(np.mean(sds) / np.mean(means), rel=1e-12)
 
 
 def test_error_of_the_spread_between_seeds_has_the_errors_of_all_seeds():
-    """Of one checkpoint to first order: sqrt(sum ((v - mean) e)^2) / ((n - 1) sd)."""
+    """Of one checkpoint to first order: sqrt(sum ((v - mean) / ((n - 1) sd m) - sd / (n m^2))^2 e^2), m the mean."""
     values, errors = np.array([10.0, 20.0, 40.0]), np.array([0.1, 0.2, 0.3])
+    mean, sd = values.mean(), values.std(ddof=1)
     llc = xr.Dataset(
         {"llc": (("seed", "step"), values[:, None]), "llc_se": (("seed", "step"), errors[:, None])},
         {"seed": SEEDS, "step": [24_000]},
     )
     found = evaluate(CLAIMS["lr_seed_sd"].statistic, run_of(CUT, llc=llc.expand_dims(distribution=["pairs"])))
-    assert found.value == pytest.approx(values.std(ddof=1))
-    first_order = np.sqrt((((values - values.mean()) * errors) ** 2).sum()) / (2 * values.std(ddof=1))
+    assert found.value == pytest.approx(sd / mean)
+    slopes = (values - mean) / (2 * sd * mean) - sd / (3 * mean**2)
+    first_order = np.sqrt(((slopes * errors) ** 2).sum())
     assert found.error == pytest.approx(first_order, rel=0.1)
 
 

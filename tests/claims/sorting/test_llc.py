@@ -14,6 +14,7 @@ from rllc.claims.sorting import llc as llc_claims
     ("function", "expected"),
     [
         (llc_claims.llc_peak_step, 1200),
+        (llc_claims.llc_peak_step_single, 1200),
         (llc_claims.llc_peak, 95),
         (llc_claims.llc_fall, 1 - (60 + 50 + 80) / 285),
         (llc_claims.llc_fall_common, 1 - (100 + 95 + 80) / 285),
@@ -25,7 +26,7 @@ def test_number_of_llc_is_that_by_hand(function, expected):
     assert float(function(run({"llc": llc(LLC), **datasets()}))) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("setting", ["calibrated", "coarse", "long", "scaled"])
+@pytest.mark.parametrize("setting", ["post", "coarse", "long", "scaled"])
 def test_fall_at_another_setting_reads_that_dataset_alone(setting):
     function = getattr(llc_claims, f"llc_fall_{setting}")
     assert (
@@ -69,3 +70,10 @@ def test_the_error_of_a_fall_is_that_of_means_over_three():
     found = evaluate(llc_claims.llc_fall.statistic, run({"llc": curve}))
     assert found.value == 0.5
     assert found.error == pytest.approx(np.hypot(1, 0.5) * 3 / np.sqrt(3) / 300, rel=0.1)
+
+
+def test_a_peak_at_400_is_read_at_400_by_single_checkpoints_alone():
+    """Means over three: 60 around step 400, 83 around step 700."""
+    curve = llc([0, 10, 20, 100, 60, 90, 20, 20, 20, 20])
+    assert float(llc_claims.llc_peak_step_single(run({"llc": curve}))) == 400
+    assert float(llc_claims.llc_peak_step(run({"llc": curve}))) == 700

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.claims.sorting.small import LLC, datasets, llc, run
+from tests.claims.sorting.small import CLAIMS, LLC, datasets, llc, run
 
+from rllc.claims.experiment import Experiment
+from rllc.claims.judge import judge
 from rllc.claims.sorting import overlap
 
 
@@ -28,3 +30,22 @@ def test_overlap_lead_is_log2_of_the_steps_of_both_largest_means():
     curve = [9, 0, 3, 3, 3, 1, 1, 1, 1, 1]
     data = {"llc": llc(LLC), **datasets(head_overlap=curve)}
     assert float(overlap.overlap_lead(run(data))) == pytest.approx(np.log2(1201 / 401))
+
+
+def test_regions_in_random_orders_of_the_numbers_are_the_chance_level():
+    """Two heads that halve 40 numbers: some 20 runs by chance, and of three or more numbers most often at most 10."""
+    diagonal = np.stack([np.arange(40) < 20, np.arange(40) >= 20]).astype(float)
+    ov = np.einsum("ht,tu->htu", diagonal, np.eye(40))
+    shape = "seed", "step", "head", "token", "other_token"
+    data = datasets(regions=np.full(10, 2.0), regions_min3=np.full(10, 2.0))
+    data["circuits"]["ov"] = shape, np.broadcast_to(ov, (1, 10, *ov.shape))
+    name = "sort_2head_baseline"
+    table = judge(
+        [each for each in CLAIMS if each.name in ("regions_2heads", "regions_raw_2heads")],
+        {name: Experiment(name, "sorting", text="lists", steps=8000)},
+        {name: data},
+    )
+    assert table["verdict"].sel(claim="regions_raw_2heads").item() == "holds"
+    assert table["chance"].sel(claim="regions_raw_2heads").item() < 0.01
+    assert table["verdict"].sel(claim="regions_2heads").item() == "not judged"
+    assert table["chance"].sel(claim="regions_2heads").item() > 0.5

@@ -136,6 +136,14 @@ def test_curves_are_of_the_distribution_asked_for(two):
     )
 
 
+def test_an_llc_on_other_lists_than_the_accuracy_is_said(two):
+    assert "is measured on" not in said(sort_curves(two))
+    noisy = two["llc"].assign_coords(
+        distribution=["noisy_lists"], distribution_label=("distribution", ["perturbed lists"])
+    )
+    assert "The LLC is measured on perturbed lists." in said(sort_curves(two | {"llc": noisy}))
+
+
 def test_an_llc_that_is_largest_at_its_end_has_no_fall(sorting):
     given = sorting.study(seeds=(0,))
     rising = given["llc"].assign(llc=given["llc"]["llc"] * 0 + np.arange(15)[None, :, None])

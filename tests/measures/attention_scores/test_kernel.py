@@ -40,6 +40,16 @@ def test_an_even_head_scores_one_over_the_context():
     assert even.prefix_matching_literal.item() == pytest.approx((1 / (second + 1)).mean())
 
 
+def test_blocks_of_sequences_have_the_mean_of_all():
+    architecture = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=32, d_vocab=9)
+    got = head_scores(
+        random_weights(architecture), architecture=architecture, bos=4, sequences=48, length=32, seed=0
+    )
+    for name in ("previous_token", "prefix_matching"):
+        assert got[f"{name}_by_block"].dims == ("head", "block")
+        np.testing.assert_allclose(got[f"{name}_by_block"].mean("block"), got[name], rtol=1e-5)
+
+
 def test_an_induction_head_lowers_the_repeated_loss():
     architecture, weights = induction_model(vocabulary=200, context=32)
     given = {"architecture": architecture, "bos": 4, "sequences": 40, "length": 32, "seed": 0}
@@ -166,7 +176,7 @@ def test_one_sequence_has_no_error(measure):
         random_weights(architecture), architecture=architecture, bos=0, sequences=1, length=20, seed=1
     )
     for name, values in got.items():
-        assert np.isnan(values).all() == str(name).endswith("_se"), name
+        assert np.isnan(values).all() == str(name).endswith(("_se", "_by_block")), name
 
 
 @pytest.mark.parametrize("measure", [head_scores, repeat_gap])

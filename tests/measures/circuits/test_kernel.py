@@ -5,8 +5,8 @@ import pytest
 import torch
 import xarray as xr
 
+from rllc.analysis.regions import regions
 from rllc.measures.circuits.kernel import circuits_to_answers, full_circuits
-from rllc.measures.regions import regions
 from rllc.models.transformer import Architecture, shapes
 from rllc.study.table import MEASURES
 

@@ -74,7 +74,7 @@ def test_one_context_has_values_and_no_errors(contexts):
     batches = [next_token_batch(contexts[:1], np.arange(9))]
     found = evaluate(random_weights(), batches, model=MODEL, early=1, late=8, accuracy=True)
     for name, values in found.items():
-        assert np.isnan(values).all() == str(name).endswith("_se"), name
+        assert np.isnan(values).all() == str(name).endswith(("_se", "_by_block")), name
 
 
 def test_a_model_has_no_loss_against_itself(contexts):
@@ -151,3 +151,16 @@ def test_probabilities_have_no_accuracy(contexts):
     batches = TaughtBatches([next_token_batch(contexts, np.arange(9))], weights, MODEL)
     with pytest.raises(ValueError, match="probabilities have no accuracy"):
         evaluate(weights, batches, model=MODEL, accuracy=True)
+
+
+def test_blocks_of_contexts_have_the_mean_of_all():
+    contexts = np.random.default_rng(0).integers(0, 11, (32, 10))
+    batches = [next_token_batch(part, np.arange(9)) for part in np.split(contexts, 4)]
+    got = evaluate(random_weights(), batches, model=MODEL, early=1, late=[6, 8])
+    first = evaluate(
+        random_weights(), [next_token_batch(contexts[:2], np.arange(9))], model=MODEL, early=1, late=[6, 8]
+    )
+    for name in ("loss", "icl_score"):
+        assert got[f"{name}_by_block"].dims == ("block",)
+        assert float(got[f"{name}_by_block"].mean()) == pytest.approx(float(got[name]), rel=1e-6)
+        assert float(got[f"{name}_by_block"][0]) == pytest.approx(float(first[name]), rel=1e-5)

@@ -70,7 +70,11 @@ def test_intervals_contain_the_scores_of_all_contexts_and_ngrams():
         return of(drawn.choice(population, 40), drawn.choice(grams, 40))
 
     whole = of(population, grams)
-    truth = {str(name): float(value) for name, value in whole.items() if not str(name).endswith("_se")}
+    truth = {
+        str(name): float(value)
+        for name, value in whole.items()
+        if not str(name).endswith(("_se", "_by_block"))
+    }
     assert len(truth) == 6
     found = coverages(redraw, truth, redraws=200, units=40)
     assert all(0.89 < share < 0.99 for share in found.values()), found
@@ -155,11 +159,23 @@ def test_the_measure_reads_training_contexts_and_held_out_ones(tokenizer):
         "ngram_baseline",
         "ngram_score",
         "bigram_score_se",
+        "bigram_score_by_block",
         "bigram_entropy_se",
         "bigram_excess_se",
+        "bigram_excess_by_block",
         "ngram_loss_se",
         "ngram_baseline_se",
         "ngram_score_se",
     }
     assert float(found["bigram_score"]) > float(found["bigram_entropy"]) > 0
     assert np.isfinite(found["ngram_score"].sel(n=[2, 3])).all()
+
+
+def test_blocks_of_contexts_have_the_score_of_their_own_contexts():
+    held = np.hstack([np.zeros((32, 1), int), np.random.default_rng(2).integers(1, SIZE, (32, 15))])
+    known = bigrams(TRAINING, SIZE)
+    got = bigram_score(WEIGHTS, [next_token_batch(held, np.arange(15))], known, model=MODEL)
+    third = bigram_score(WEIGHTS, [next_token_batch(held[4:6], np.arange(15))], known, model=MODEL)
+    for name in ("bigram_score", "bigram_excess"):
+        assert got[f"{name}_by_block"].shape == (16,)
+        assert float(got[f"{name}_by_block"][2]) == pytest.approx(float(third[name]), rel=1e-5)

@@ -58,10 +58,28 @@ def test_the_zero_predictor_is_the_task_prior():
     assert not zero["prediction_square"].any()
     assert zero["delta_prior"] == 0
     assert zero["mse"].mean() == pytest.approx(4.125, abs=0.15)
+    assert zero["loss_over_zero"] == zero["loss_over_zero_se"] == 0
     drawn = draw(4000, seed=5, **LAW)
     expected = (ridge(drawn.x, drawn.y, noise_variance=0.125) ** 2).mean()
     assert zero["delta_ridge"] == pytest.approx(expected, rel=1e-12)
     assert (zero["far_prediction"] == 0).all()
+
+
+def test_loss_over_that_of_the_zero_predictor_is_of_the_same_sequences():
+    """Predictions of 0.01 cost 0.01^2 - 0.02 y: the error is that of y, a hundredth of that of the loss."""
+    made = measured(lambda x, y: np.full(y.shape, 0.01))
+    y = draw(4000, seed=5, **LAW).y
+    of_sequences = (1e-4 - 0.02 * y).mean(1)
+    assert made["loss_over_zero"] == pytest.approx(of_sequences.mean(), abs=1e-9)
+    assert made["loss_over_zero_se"] == pytest.approx(of_sequences.std(ddof=1) / 4000**0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["icl_early", "icl_late", "icl_score", "loss_over_zero", "delta_zero", "delta_prior"]
+)
+def test_blocks_of_sequences_have_the_mean_of_all(bayes, name):
+    assert bayes[f"{name}_by_block"].dims == ("block",)
+    assert bayes[f"{name}_by_block"].mean() == pytest.approx(float(bayes[name]), rel=1e-9)
 
 
 def test_far_from_the_distribution_losses_are_over_the_square_of_the_scale(bayes):

@@ -1,4 +1,4 @@
-"""Chance levels: how often a claim passes with the types of heads shuffled within their layers."""
+"""Chance levels: how often a claim passes with the types of heads, or something else, shuffled."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -57,10 +57,10 @@ def chance_levels(
 ) -> list[tuple[float, int]]:
     """Return for each claim the share of shuffles in which every seed passes, and their number.
 
-    NaN and 0 where types are not shuffled for it. Seeds are shuffled independently, so that the share of all
-    is the product of theirs.
+    Claims with ``by_chance`` have shuffles of their own. NaN and 0 where nothing is shuffled. Seeds are
+    shuffled independently, so that the share of all is the product of theirs.
     """
-    found = [(NAN, 0)] * len(rows)
+    found = [_of_its_own(claim, name, table) if claim.by_chance else (NAN, 0) for claim, name in rows]
     for name in table.experiments:
         places = [n for n, (each, of) in enumerate(rows) if of == name and _is_shuffled(each, name, table)]
         if not places:
@@ -81,10 +81,22 @@ def chance_levels(
     return found
 
 
+def _of_its_own(claim: Claim, name: str, table: Values) -> tuple[float, int]:
+    """Return the share of the numbers ``claim.by_chance`` by which every seed passes, and their count."""
+    assert claim.by_chance is not None
+    (low, high), random, shares = claim.bounds, np.random.default_rng(0), []
+    for seed, value in table.of(claim.statistic, name).items():
+        if np.isfinite(value.value) and not too_short(claim, table.experiments[name], value):
+            run = table.run(name, seed)
+            drawn = [claim.by_chance(run, random) for _ in range(SHUFFLES)]
+            shares.append(np.mean([low <= each <= high for each in drawn]))
+    return (float(np.prod(shares)), SHUFFLES) if shares else (NAN, 0)
+
+
 def _is_shuffled(claim: Claim, experiment: str, table: Values) -> bool:
     """Return whether the claim's number on an experiment depends on the types of heads."""
     values = table.of(claim.statistic, experiment).values()
-    return claim.shuffle and not claim.versus and any(each.by_type for each in values)
+    return claim.shuffle and not claim.by_chance and not claim.versus and any(each.by_type for each in values)
 
 
 def _of_orders(

@@ -1,5 +1,6 @@
 """A statistic of one seed, with its error and degrees of freedom by redraws."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -7,7 +8,7 @@ import xarray as xr
 
 from rllc.analysis.curves import NotJudged
 from rllc.claims.claim import Statistic
-from rllc.claims.reading import REDRAW, REDRAWS
+from rllc.claims.reading import REDRAW, REDRAWS, Redrawn
 from rllc.claims.run import Run
 from rllc.claims.selection import Absent
 
@@ -47,9 +48,10 @@ class Value(NamedTuple):
 def evaluate(statistic: Statistic, run: Run) -> Value:
     """Evaluate a statistic for one seed: value, error and degrees of freedom, or why there is no value.
 
-    The error is the standard deviation over redraws, in which each estimate gets its own normal number. Where
-    the chains of all steps share their noise, a second error comes from redraws with the same normal numbers
-    at all steps. The larger of the two counts. Raises Absent where the experiment lacks a curve.
+    The error is the standard deviation over redraws. Curves on shared contexts are redrawn together
+    (``rllc.claims.paired``); every other number gets its own normal number. Where the chains of all steps
+    share their noise, a second error comes from redraws with the same normal numbers at all steps. The larger
+    of the two counts. Raises Absent where the experiment lacks a curve.
     """
     own = run.like()
     try:
@@ -105,6 +107,8 @@ def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
     With c_i the share of the variance that cell i gives, they are (sum c_i)^2 / sum(c_i^2 / f_i). With R
     redraws, c_i is the squared correlation of the redrawn value with the cell's normal number, less 1 / R,
     its mean by chance. c_i^2 is corrected for chance likewise, by 4 c_i / R + 2 / R^2. Both are cut at 0.
+    The blocks of contexts are one cell: the sum of the squared correlations with their n numbers, with n
+    times these corrections.
     """
     try:
         values = statistic.function(run)
@@ -120,15 +124,29 @@ def _redrawn(statistic: Statistic, run: Run) -> tuple[float, float]:
     # one number per redraw: ``number_of`` has checked that no other dim is left
     drawn = values.transpose(REDRAW, ...).values.reshape(REDRAWS, -1)[:, 0]
     spread = float(np.std(drawn, ddof=1))
-    freedom = np.concatenate([each.freedom for each in redrawn])
-    if not spread > 0 or np.isinf(freedom).all():
+    if not spread > 0 or all(np.isinf(each.freedom).all() for each in redrawn):
         return spread, float("inf")
-    normals = np.concatenate([each.normals for each in redrawn], axis=1)
-    if normals.shape[1] != freedom.size:  # noise that all steps share: one number for all of them
-        freedom = np.full(normals.shape[1], freedom.min())
     apart = (drawn - drawn.mean()) / (spread * REDRAWS)
-    correlation_squared = (apart @ (normals - normals.mean(0))) ** 2
-    share = np.clip(correlation_squared - 1 / REDRAWS, 0, None)
-    share_squared = np.clip(share**2 - 4 * share / REDRAWS - 2 / REDRAWS**2, 0, None)
+    cells = [_correlation_squared(each, apart) for each in _different(redrawn)]
+    correlation_squared, count, freedom = (np.concatenate(each) for each in zip(*cells, strict=True))
+    share = np.clip(correlation_squared - count / REDRAWS, 0, None)
+    share_squared = np.clip(share**2 - 4 * share / REDRAWS - 2 * count / REDRAWS**2, 0, None)
     total = float((share_squared / freedom).sum())
     return spread, float(share.sum() ** 2 / total) if total > 0 else float("inf")
+
+
+def _different(redrawn: Sequence[Redrawn]) -> list[Redrawn]:
+    """Return the readings with blocks of contexts, which have the same numbers, once."""
+    blocks = [each for each in redrawn if each.together]
+    return [each for each in redrawn if not each.together] + blocks[:1]
+
+
+def _correlation_squared(redrawn: Redrawn, apart: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return squared correlations by cell, the count of normal numbers in each, and degrees of freedom."""
+    normals, freedom = redrawn.normals, redrawn.freedom
+    squared = (apart @ (normals - normals.mean(0))) ** 2
+    if redrawn.together:
+        return squared.sum(keepdims=True), np.full(1, normals.shape[1]), freedom
+    if squared.size != freedom.size:  # noise that all steps share: one number for all of them
+        freedom = np.full(squared.size, freedom.min())
+    return squared, np.ones(squared.size), freedom

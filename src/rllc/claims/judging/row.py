@@ -8,7 +8,7 @@ import numpy as np
 from rllc.claims.claim import Claim
 from rllc.claims.columns import CHANCE, DOUBTED, PASSES
 from rllc.claims.judging.evaluate import Value
-from rllc.claims.judging.outcome import Outcome, judged_outcome, verdict
+from rllc.claims.judging.outcome import OPEN, Outcome, judged_outcome, verdict
 from rllc.claims.judging.values import Values
 from rllc.claims.selection import Absent
 
@@ -29,7 +29,11 @@ def row_of(
     share, count = chance
     if share > CHANCE and judged in ("holds", "half", "undecided"):
         judged = "not judged"
-        reason = f"chance passes: every seed passes in {share:.0%} of {count} orders of the types of heads"
+        orders = "random orders" if claim.by_chance else "orders of the types of heads"
+        reason = f"chance passes: every seed passes in {share:.0%} of {count} {orders}"
+    judged_seeds = ~np.isin(outcome.passes, OPEN)
+    if judged == "undecided" and (outcome.unreliable[judged_seeds] > DOUBTED).all():
+        judged = "not judged"
     none = np.full_like(outcome.values, NAN)
     return {
         "value": outcome.values,

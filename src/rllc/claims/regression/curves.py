@@ -9,7 +9,8 @@ from rllc.claims.run import Run
 PAPER = "arXiv 2402.02364"
 END = 499_999  # last checkpoint of the paper's training
 BOUNDARIES = (1_000, 40_000, 126_000, 320_000)  # of stages in the paper's training
-NEAR = 1.4  # a boundary within this factor counts as the same
+FACTOR = 1.25  # how far from the paper's a boundary of the LLC may be, as in claims on the language model
+NEAR = 1.4  # a boundary of the Hessian within this factor counts as the LLC's
 
 
 class Landmarks(NamedTuple):

@@ -22,6 +22,12 @@ MOVED = (
 )
 
 
+SETTING = (
+    "It was read at the post's sampler setting, at which chains do not equilibrate and no estimate is "
+    "reliable. Now the base setting is the one that calibration recommends, and the post's is a variant."
+)
+
+
 def common_end(run: Run) -> int:
     """Return the step at which experiments of different lengths are compared."""
     shortest = run.experiment.shortest or run.experiment.steps

@@ -9,6 +9,8 @@ from rllc.claims.stages.curves import END, LM1_END, LM2_END, one_layer, two_laye
 
 ORDER = 3  # place of these claims among those of the work
 
+SEVERAL = 'It was at least 2. "Several times" is more than twice: now it is at least 3.'
+
 
 def _ngram_score(run: Run, n: int) -> xr.DataArray:
     return run.curve("ngrams.ngram_score", n=n, distribution=run.text)
@@ -66,9 +68,10 @@ def bigram_minimum_step(run: Run) -> xr.DataArray:
     "The 3-gram score rises to several times that of text",
     source="§5.2",
     label="3-gram score at the end",
-    at_least=2,
+    at_least=3,
     where=two_layers,
     published="4.05 (3.85 as they align it)",
+    correction=SEVERAL,
 )
 def ngram3(run: Run) -> xr.DataArray:
     """Return the 3-gram score at the end."""
@@ -79,9 +82,10 @@ def ngram3(run: Run) -> xr.DataArray:
     "The 4-gram score rises to several times that of text",
     source="§5.2",
     label="4-gram score at the end",
-    at_least=2,
+    at_least=3,
     where=two_layers,
     published="3.97 (3.86 as they align it)",
+    correction=SEVERAL,
 )
 def ngram4(run: Run) -> xr.DataArray:
     """Return the 4-gram score at the end."""

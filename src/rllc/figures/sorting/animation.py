@@ -22,7 +22,7 @@ from rllc.figures.sorting.circuits import (
     strip_colors,
 )
 from rllc.figures.sorting.findings import llc_fall, peak_conditions, peak_step
-from rllc.figures.sorting.inputs import given, one_seed
+from rllc.figures.sorting.inputs import elsewhere, given, one_seed
 from rllc.figures.sorting.panels import Statistic, entries, of_seed, statistics
 
 PANELS = ("accuracy", "llc", "rank", "symmetry", "overlap")
@@ -46,6 +46,7 @@ def sort_animation(
     quantile  colours end at this quantile of |W| over the heads, separately at each checkpoint
     """
     need(datasets, "circuits", "qk", "ov", "token_head")
+    told = elsewhere(datasets, distribution)
     datasets = given(datasets, distribution=distribution, seeds=None)
     chosen = one_seed(datasets, seed)
     datasets = {name: data.sel(seed=[int(chosen["circuits"]["seed"])]) for name, data in datasets.items()}
@@ -99,6 +100,7 @@ def sort_animation(
         [*peak_step(one), *llc_fall(one)],
         [
             "Upright line: the checkpoint shown; dotted: the largest LLC.",
+            *told,
             *peak_conditions(one),
             *conditions.seeds(circuits),
         ],

@@ -11,7 +11,7 @@ from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds, headed
 from rllc.figures.inputs import quality_flags
 from rllc.figures.panels import Row, seed_suffix, sheet
 from rllc.figures.sorting import findings
-from rllc.figures.sorting.inputs import given, one_seed
+from rllc.figures.sorting.inputs import elsewhere, given, one_seed
 from rllc.figures.sorting.panels import Statistic, entries, of_seed, statistics
 
 WALKING = "Most chains are not in equilibrium: compare shapes, not levels."
@@ -32,6 +32,7 @@ def sort_curves(
     distribution  default the datasets' first
     accurate      a finding is the first checkpoint with this token accuracy
     """
+    told = elsewhere(datasets, distribution)
     datasets = given(datasets, distribution=distribution, seeds=seeds)
     shown, runs = statistics(datasets), datasets["metrics"]["seed"].values.tolist()
     ones = {seed: one_seed(datasets, seed) for seed in runs}
@@ -50,7 +51,7 @@ def sort_curves(
         _data(datasets, shown),
         headed(title, "LLC, accuracy and circuits over training."),
         _findings(ones, accurate),
-        _conditions(datasets, ones),
+        [*told, *_conditions(datasets, ones)],
     )
 
 

@@ -5,7 +5,7 @@ import xarray as xr
 
 from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, NotJudged, largest_means, smooth_error
 from rllc.figures import style
-from rllc.figures.inputs import Datasets, Seeds, distribution_names, need, of_seeds
+from rllc.figures.inputs import Datasets, Seeds, distribution_names, need, of_seeds, one_label
 
 # One colour per quantity in every figure of this family. The dash tells varieties of a quantity apart.
 COLORS = {
@@ -38,6 +38,18 @@ def on_lists(dataset: xr.Dataset, distribution: str | None) -> xr.Dataset:
     wanted = None if distribution is None else [distribution]
     name = distribution_names(dataset, wanted, ())[0]
     return dataset.sel(distribution=name).drop_vars(["distribution", "distribution_label"], errors="ignore")
+
+
+def elsewhere(datasets: Datasets, distribution: str | None) -> list[str]:
+    """Return on what the LLC is measured, if not on the distribution of the accuracy."""
+
+    def label(dataset: xr.Dataset) -> str:
+        name = distribution_names(dataset, None if distribution is None else [distribution], ())[0]
+        return one_label(dataset, name)
+
+    told = [datasets[name] for name in ("metrics", "llc") if name in datasets]
+    labels = [label(each) for each in told if "distribution" in each.dims]
+    return [f"The LLC is measured on {labels[-1]}."] if len(set(labels)) > 1 else []
 
 
 def given(datasets: Datasets, *, distribution: str | None, seeds: Seeds) -> dict[str, xr.Dataset]:

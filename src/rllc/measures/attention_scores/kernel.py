@@ -6,6 +6,7 @@ tokens apart (arXiv 2402.02364, App. B.4; the authors' code where it says more t
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,12 +16,14 @@ from torch import Tensor
 from rllc.measures.architecture import architecture_of
 from rllc.measures.composition import composition_scores
 from rllc.measures.data import Data, Measurement
-from rllc.measures.errors import error_of_mean
+from rllc.measures.errors import block_means, error_of_mean
 from rllc.models.loss import token_losses
 from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights, attention, attention_inputs, embed, forward
 from rllc.seeds import generator
 from rllc.vocabulary import head_coords, head_labels
+
+PAIRED = ("previous_token", "prefix_matching")  # scores whose checkpoints and heads claims compare
 
 
 def attention_scores(data: Data, *, sequences: int, length: int) -> Measurement:
@@ -65,9 +68,10 @@ def head_scores(
     chunk      sequences computed at once: memory, not results
 
     Returns the four scores (head), each in 0 .. 1, and for each ``<score>_se`` (head), the standard error
-    over sequences. Heads and checkpoints have the same sequences, so their errors are not independent. Raises
-    ValueError where ``length`` does not fit the model, ``bos`` is no token, the vocabulary has fewer than 3
-    tokens, or ``sequences`` is below 1.
+    over sequences. Heads and checkpoints have the same sequences, so their errors are not independent:
+    ``<score>_by_block`` (head, block) of ``PAIRED`` gives the errors of differences. Raises ValueError where
+    ``length`` does not fit the model, ``bos`` is no token, the vocabulary has fewer than 3 tokens, or
+    ``sequences`` is below 1.
     """
     _check(architecture, bos, sequences, length)
     drawn = (architecture.d_vocab, bos, sequences, length)
@@ -77,12 +81,12 @@ def head_scores(
     matching = _mean_attention(weights, tokens, second, (first + 1, first), architecture, chunk)
     names = ("previous_token", "current_token", "prefix_matching", "prefix_matching_literal")
     labels = head_labels(architecture.n_layers, architecture.n_heads)
-    of_names = {"": np.vstack([plain[0], matching[0]]), "_se": np.vstack([plain[1], matching[1]])}
-    scores = {
-        f"{name}{ending}": ("head", row)
-        for ending, rows in of_names.items()
-        for name, row in zip(names, rows, strict=True)
-    }
+    means, errors, blocks = (np.concatenate(pair) for pair in zip(plain, matching, strict=True))
+    scores: dict[str, Any] = {}
+    for name, mean, error, block in zip(names, means, errors, blocks, strict=True):
+        scores |= {name: ("head", mean), f"{name}_se": ("head", error)}
+        if name in PAIRED:
+            scores[f"{name}_by_block"] = (("head", "block"), block)
     return xr.Dataset(scores, coords=head_coords(labels))
 
 
@@ -130,12 +134,12 @@ def _mean_attention(
     keys: tuple[np.ndarray, ...],
     architecture: Architecture,
     chunk: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean over sequences of the attention from a query to several keys, and its standard error.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the attention from a query to several keys: mean over sequences, standard error, block means.
 
     tokens [sequence, context]; queries and each of keys [sequence]: positions
 
-    Returns two arrays [key, head].
+    Returns two arrays [key, head], and one [key, head, block].
     """
     total = torch.zeros(len(keys), architecture.n_layers * architecture.n_heads, dtype=torch.float64)
     every, device = [], weights["embed.W_E"].device
@@ -147,7 +151,7 @@ def _mean_attention(
         total += attended.sum(0, dtype=torch.float64).T.cpu()
         every.append(attended)
     of_sequences = torch.cat(every).double().permute(2, 1, 0).cpu().numpy()
-    return (total / len(tokens)).numpy(), error_of_mean(of_sequences)
+    return (total / len(tokens)).numpy(), error_of_mean(of_sequences), block_means(of_sequences)
 
 
 def _rows(weights: Weights, tokens: Tensor, queries: Tensor, architecture: Architecture) -> Iterator[Tensor]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from rllc.study.config_model import ConfigModel, config_field
+from rllc.study.contexts import by_block
 from rllc.study.cost import START, Cost
 from rllc.study.families import AttentionOnly
 from rllc.study.roles import HeadTypes
@@ -49,6 +50,9 @@ MEASURE = MeasureSpec(
         "previous_token_se": _score(
             "standard error over sequences of the attention to the previous token", over="sequences"
         ),
+        "previous_token_by_block": by_block(
+            "attention to the previous token", "1", ("head",), of="random sequences"
+        ),
         "current_token": _score("attention to the current token"),
         "current_token_se": _score(
             "standard error over sequences of the attention to the current token", over="sequences"
@@ -57,6 +61,7 @@ MEASURE = MeasureSpec(
             "attention from the second occurrence of a token to the token after its first occurrence"
         ),
         "prefix_matching_se": _score("standard error over sequences of prefix_matching", over="sequences"),
+        "prefix_matching_by_block": by_block("prefix_matching", "1", ("head",), of="random sequences"),
         "prefix_matching_literal": _score(
             "attention from the second occurrence of a token to its first occurrence"
         ),

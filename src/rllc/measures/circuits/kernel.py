@@ -12,9 +12,9 @@ import torch
 import xarray as xr
 from torch import Tensor
 
+from rllc.analysis.regions import regions
 from rllc.measures.architecture import architecture_of
 from rllc.measures.data import Data, Measurement
-from rllc.measures.regions import regions
 from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights
 from rllc.vocabulary import head_coords, head_label

@@ -8,7 +8,7 @@ import torch
 import xarray as xr
 
 from rllc.measures.data import Data, Measurement
-from rllc.measures.errors import BatchedErrors, error_of_mean
+from rllc.measures.errors import BatchedErrors, block_means, error_of_mean
 from rllc.models.model import Model
 from rllc.models.weights import Weights, weight_norm
 from rllc.tasks.batch import Batch
@@ -56,7 +56,8 @@ def evaluate(
     Returns ``loss``, ``weight_norm``, ``icl_score``, ``accuracy``, ``sequence_accuracy`` (no dims) and
     ``loss_by_position`` (position; not of contexts without positions). All but ``weight_norm`` have ``_se``,
     their standard error over contexts; that of ``icl_score`` is of late minus early in each context. The
-    checkpoints of a model have the same contexts, so their errors are not independent.
+    checkpoints of a model have the same contexts, so their errors are not independent: ``loss_by_block`` and
+    ``icl_score_by_block`` (block), means over blocks of contexts, give the errors of differences.
 
     Raises ValueError where batches differ in their positions, or do not score ``early`` or ``late``, and
     where accuracy is asked for of targets that are probabilities.
@@ -68,6 +69,7 @@ def evaluate(
     coords = {"position": losses.positions} if losses.mean.ndim else {}
     by_position, errors = (xr.DataArray(each, coords, list(coords)) for each in (losses.mean, losses.error))
     found = {"loss": by_position.mean(), "loss_se": error_of_mean(losses.of_contexts)}
+    found["loss_by_block"] = ("block", block_means(losses.of_contexts))
     if coords:
         found |= {"loss_by_position": by_position, "loss_by_position_se": errors}
     dataset = xr.Dataset({**found, "weight_norm": weight_norm(weights)})
@@ -75,6 +77,7 @@ def evaluate(
         first, last = (_mean_at(by_position, *asked) for asked in zip(gap, ("early", "late"), strict=True))
         dataset["icl_score"] = last - first
         dataset["icl_score_se"] = error_of_mean(losses.gaps)
+        dataset["icl_score_by_block"] = ("block", block_means(losses.gaps))
     if accuracy:
         right = losses.right
         dataset["accuracy"], dataset["sequence_accuracy"] = right.mean(), right.all(1).mean()

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from rllc.study.config_model import ConfigModel, config_field
-from rllc.study.contexts import in_whole_batches
+from rllc.study.contexts import by_block, in_whole_batches
 from rllc.study.families import missing_capabilities
 from rllc.study.specs import MeasureSpec, Variable, Work
 from rllc.study.values import Count, Step
@@ -70,6 +70,7 @@ MEASURE = MeasureSpec(
     variables={
         "loss": Variable("loss, mean over all positions", NATS),
         "loss_se": Variable("standard error over contexts of the loss", NATS, over="contexts"),
+        "loss_by_block": by_block("loss, mean over all positions", NATS),
         "loss_by_position": Variable(
             "loss of the prediction made at a position",
             NATS,
@@ -95,6 +96,7 @@ MEASURE = MeasureSpec(
             optional="where asked for",
             over="contexts",
         ),
+        "icl_score_by_block": by_block("in-context learning score", NATS, optional="where asked for"),
         "accuracy": Variable(
             "share of predictions whose likeliest token is the target", "1", optional="where asked for"
         ),

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from rllc.measures.data import Data, Measurement
-from rllc.measures.errors import error_of_mean, error_of_ratio
+from rllc.measures.errors import block_ratios, error_of_mean, error_of_ratio
 from rllc.models.loss import token_losses
 from rllc.models.model import Model
 from rllc.models.weights import Weights
@@ -60,7 +60,8 @@ def bigram_score(weights: Weights, batches: Sequence[Batch], known: Tensor, *, m
     ([vocab, vocab]). No prediction scores less than ``bigram_entropy``, the mean entropy of q there.
 
     Returns ``bigram_score``, ``bigram_entropy`` and their difference ``bigram_excess`` (no dims), nats/token,
-    and each one's ``_se``, the standard error over contexts, given ``known``.
+    and each one's ``_se``, the standard error over contexts, given ``known``. Score and difference also have
+    ``_by_block``, of blocks of contexts.
     """
     total, entropy, count = 0.0, 0.0, 0
     of_contexts = []
@@ -80,7 +81,12 @@ def bigram_score(weights: Weights, batches: Sequence[Batch], known: Tensor, *, m
     names = ("bigram_score", "bigram_entropy", "bigram_excess")
     means = (total / count, entropy / count, total / count - entropy / count)
     errors = {f"{name}_se": error_of_ratio(each, counts) for name, each in zip(names, sums, strict=True)}
-    return xr.Dataset({**dict(zip(names, means, strict=True)), **errors})
+    blocks = {
+        f"{name}_by_block": ("block", block_ratios(each, counts))
+        for name, each in zip(names, sums, strict=True)
+        if name != "bigram_entropy"  # the same at every checkpoint
+    }
+    return xr.Dataset({**dict(zip(names, means, strict=True)), **errors, **blocks})
 
 
 def common_ngrams(

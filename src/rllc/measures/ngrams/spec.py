@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rllc.study.config_model import config_field
-from rllc.study.contexts import OnContexts
+from rllc.study.contexts import OnContexts, by_block
 from rllc.study.specs import MeasureSpec, Variable, Work
 from rllc.study.values import Count
 from rllc.units import NATS
@@ -37,12 +37,14 @@ MEASURE = MeasureSpec(
         "bigram_score_se": Variable(
             "standard error over contexts of the bigram score", NATS, over="contexts"
         ),
+        "bigram_score_by_block": by_block("bigram score", NATS),
         "bigram_entropy": Variable("entropy of the bigrams of the text, the least bigram score", NATS),
         "bigram_entropy_se": Variable(
             "standard error over contexts of the entropy of bigrams", NATS, over="contexts"
         ),
         "bigram_excess": Variable("bigram score minus bigram_entropy", NATS),
         "bigram_excess_se": Variable("standard error over contexts of bigram_excess", NATS, over="contexts"),
+        "bigram_excess_by_block": by_block("bigram score minus bigram_entropy", NATS),
         "ngram_loss": Variable("loss on the last token of common n-grams", NATS, ("n",)),
         "ngram_loss_se": Variable("standard error over n-grams of ngram_loss", NATS, ("n",)),
         "ngram_baseline": Variable("loss on text at the same position", NATS, ("n",)),

@@ -8,6 +8,7 @@ import torch
 import xarray as xr
 
 from rllc.measures.data import Data, Measurement
+from rllc.measures.errors import block_means
 from rllc.models.model import Model
 from rllc.models.training import rate_factor
 from rllc.models.weights import Weights
@@ -70,12 +71,16 @@ def predicted(found: np.ndarray, y: np.ndarray, truth: xr.Dataset, *, middle: in
 
     Returns ``mse``, ``mse_se``, ``prediction_square``, ``ridge_mse`` (k); ``icl_early`` = mse at ``middle``
     less that at the first pair, ``icl_late`` = mse at the last less that at ``middle``, ``icl_score`` = their
-    sum, each with ``_se`` over sequences; ``delta_<predictor>``, the mean squared difference from it;
-    ``delta_zero``, that from 0.
+    sum; ``loss_over_zero``, the mean loss less that of the zero predictor; each of these with ``_se`` over
+    sequences; ``delta_<predictor>``, the mean squared difference from it; ``delta_zero``, that from 0. The
+    scores, ``loss_over_zero``, ``delta_zero`` and ``delta_prior`` have ``_by_block``, of blocks of sequences.
     """
     squares = xr.DataArray((found - y) ** 2, truth["ridge"].coords, truth["ridge"].dims)
     first, at, last = (squares.sel(k=k) for k in (1, middle, y.shape[1]))
     gaps = {"icl_early": at - first, "icl_late": last - at, "icl_score": last - first}
+    gaps["loss_over_zero"] = (squares - y**2).mean("k")
+    apart = {name: ((best - found) ** 2).mean("k") for name, best in truth.items()}
+    apart["zero"] = xr.DataArray((found**2).mean(1), dims="sequence")
     table = {
         "mse": squares.mean("sequence"),
         "mse_se": _error(squares),
@@ -83,9 +88,9 @@ def predicted(found: np.ndarray, y: np.ndarray, truth: xr.Dataset, *, middle: in
         "ridge_mse": ((truth["ridge"] - y) ** 2).mean("sequence"),
     }
     for name, gap in gaps.items():
-        table |= {name: gap.mean("sequence"), f"{name}_se": _error(gap)}
-    table["delta_zero"] = (found**2).mean()
-    table |= {f"delta_{name}": ((best - found) ** 2).mean() for name, best in truth.items()}
+        table |= {name: gap.mean("sequence"), f"{name}_se": _error(gap), f"{name}_by_block": _blocks(gap)}
+    table |= {f"delta_{name}": each.mean() for name, each in apart.items()}
+    table |= {f"delta_{name}_by_block": _blocks(apart[name]) for name in ("zero", "prior")}
     return xr.Dataset(table).drop_vars("k").assign_coords(k=truth["k"])
 
 
@@ -125,6 +130,11 @@ def answers(weights: Weights, model: Model, drawn: Regressions) -> np.ndarray:
 def cumulative_rate(step: int, *, learning_rate: float, **schedule: Any) -> float:
     """The sum of the learning rates of all updates before ``step``."""
     return learning_rate * sum(rate_factor(s, **schedule) for s in range(step))
+
+
+def _blocks(values: xr.DataArray) -> tuple[str, np.ndarray]:
+    """Return the means (block) of values (sequence) over blocks of sequences."""
+    return "block", block_means(values.values)
 
 
 def _error(values: xr.DataArray) -> xr.DataArray:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from rllc.study.config_model import ConfigModel, config_field
+from rllc.study.contexts import by_block
 from rllc.study.cost import START, Cost
 from rllc.study.regression import SQUARES, figure, law, of_the_task
 from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
@@ -45,7 +46,12 @@ def _gap(name: str, of: str) -> dict[str, Variable]:
     return {
         name: Variable(f"in-context learning score: squared error at {of}", SQUARES),
         f"{name}_se": Variable(f"standard error over sequences of {name}", SQUARES, over="sequences"),
+        **_blocks(name, "in-context learning score"),
     }
+
+
+def _blocks(name: str, what: str) -> dict[str, Variable]:
+    return {f"{name}_by_block": by_block(what, SQUARES, of="sequences")}
 
 
 MEASURE = MeasureSpec(
@@ -61,8 +67,15 @@ MEASURE = MeasureSpec(
         **_gap("icl_early", "the middle pair minus that at the first"),
         **_gap("icl_late", "the last pair minus that at the middle one"),
         **_gap("icl_score", "the last pair minus that at the first"),
+        "loss_over_zero": Variable("loss minus that of the zero predictor on the same sequences", SQUARES),
+        "loss_over_zero_se": Variable(
+            "standard error over sequences of loss_over_zero", SQUARES, over="sequences"
+        ),
+        **_blocks("loss_over_zero", "loss minus the zero predictor's"),
         "delta_zero": Variable("mean square of the predictions", SQUARES),
+        **_blocks("delta_zero", "mean square of the predictions"),
         "delta_prior": Variable("mean squared difference from what the mean task predicts", SQUARES),
+        **_blocks("delta_prior", "mean squared difference from what the mean task predicts"),
         "delta_ridge": Variable("mean squared difference from ridge regression", SQUARES),
         "delta_dmmse": Variable(
             "mean squared difference from the Bayes predictor of finitely many tasks",
