@@ -8,7 +8,7 @@ import numpy as np
 from rllc.claims.claim import Claim
 from rllc.claims.columns import CHANCE, DOUBTED, PASSES
 from rllc.claims.judging.evaluate import Value
-from rllc.claims.judging.outcome import OPEN, Outcome, judged_outcome, verdict
+from rllc.claims.judging.outcome import NO_VERDICT, Outcome, judged_outcome, verdict
 from rllc.claims.judging.values import Values
 from rllc.claims.selection import Absent
 
@@ -31,7 +31,7 @@ def row_of(
         judged = "not judged"
         orders = "random orders" if claim.by_chance else "orders of the types of heads"
         reason = f"chance passes: every seed passes in {share:.0%} of {count} {orders}"
-    judged_seeds = ~np.isin(outcome.passes, OPEN)
+    judged_seeds = ~np.isin(outcome.passes, NO_VERDICT)
     if judged == "undecided" and (outcome.unreliable[judged_seeds] > DOUBTED).all():
         judged = "not judged"
     none = np.full_like(outcome.values, NAN)
