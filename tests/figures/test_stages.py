@@ -21,7 +21,6 @@ from rllc.figures.stage_bands import (
     RISING,
     SURE,
     above_chance,
-    boundary_findings,
     llc_findings,
 )
 from rllc.figures.stages import stage_fig1a_lm, stage_fig4b_heads
@@ -334,14 +333,3 @@ def test_whose_stages_are_drawn_is_said_where_curves_of_several_seeds_are(datase
     assert end.value == pytest.approx(float(shared["llc"].mean()))
     (below,) = rllc_fig13_stages(given, title="deep", seeds=[1]).figure.legends
     assert not any("seed" in text.get_text() for text in below.get_texts())
-
-
-def test_findings_say_in_words_that_a_boundary_is_where_a_flat_end_begins():
-    kinds = {"boundary_kind": ("boundary", np.array(["peak", "end"], dtype=object))}
-    numbers = {name: ("boundary", values) for name, values in
-               {"boundary_step": [300.0, 716.0], "boundary_determined": [1, 1]}.items()}  # fmt: skip
-    found = boundary_findings({0: xr.Dataset(kinds | numbers)})
-    assert [(each.label, each.value) for each in found] == [
-        ("determined stage boundary of the LLC (peak)", 300),
-        ("determined stage boundary of the LLC (start of the flat end)", 716),
-    ]
