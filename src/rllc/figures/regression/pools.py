@@ -25,7 +25,7 @@ RATIO = "Distance ratio: least distance from the mean task's prediction over tha
 
 @style.styled
 def stage_figC2(datasets: Datasets, *, seed: Seed = None) -> Drawing:  # noqa: N802
-    """Distance of the predictions from 0 and from the mean task's, over training and the least by tasks.
+    """Distances of predictions from 0 and from the mean task's. Right: the least by number of tasks.
 
     datasets  ``regression_predictions`` of one experiment, ``regression_predictions@<experiment>`` of others
     """
