@@ -23,7 +23,7 @@ CURVES = {
 rows = np.loadtxt(DATA / "published_llc.csv", delimiter=",", dtype=str, skiprows=4)
 for name, (title, n_beta, chance, part) in CURVES.items():
     step, llc, loss = rows[rows[:, 0] == name, 1:].astype(float).T
-    late = step >= 100
+    late = step > 0
     boundaries = plateaus(step[late], llc[late])[1]
     words = [f"{'' if b.determined else '?'}{b.kind} {step[late][b.at]:,.0f}" for b in boundaries]
     printed = published(step, llc, tolerance=8.0 if part else 2.0, restarts=0)

@@ -19,12 +19,13 @@ def of_faults(count, name="not_mixed"):
 @pytest.mark.parametrize("setting", ["published", "sampling"])
 def test_more_than_half_of_the_estimates_with_a_fault_are_not_judged(setting):
     name = "llc" if setting == "sampling" else f"llc__{setting}"
-    stages = boundaries([setting], any=[1, 3])
+    stages = boundaries([setting, f"{setting}_prior_only"], any=[1, 3])
     told = run(setting, stages=stages, **{name: of_faults(N // 2 + 1)})
     with pytest.raises(NotJudged, match="do not settle at this setting: 60%"):
         boundaries_claims.stages(told)
     with pytest.raises(NotJudged, match="do not settle"):
         boundaries_claims.published_rule(told)
+    assert float(boundaries_claims.stages_control(told)) == 0
     assert float(boundaries_claims.stages(run(setting, stages=stages, **{name: of_faults(N // 2)}))) == 2
 
 

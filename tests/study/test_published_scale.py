@@ -132,3 +132,30 @@ def test_all_checkpoints_share_their_noise_as_published(study):
     samplings = [language.sampling, *language.sampling_variants.values()]
     kinds = [kind for sampling in samplings for kind in (sampling.heads, sampling.full) if kind]
     assert len(kinds) == 4 and all(kind.seeded for kind in kinds)
+
+
+@pytest.fixture(scope="module")
+def staged():
+    files = ("config/paper.yaml", "config/stages_published.yaml")
+    return read(defaults.load([ROOT / file for file in files], ROOT))
+
+
+def test_claims_on_stages_have_what_they_read_at_the_published_scale(staged):
+    """Two layers by the setting of arXiv 2402.02364, one layer with its own, at the same checkpoints."""
+    two, one = (staged.experiments[name] for name in ("language", "language_1layer"))
+    assert staged.claims == ["stages"] and two.milestones.setting == "stagewise"
+    assert steps(one) == steps(two) == CHECKPOINTS
+    published = {"n_beta": 21.71, "chains": 20, "draws": 200, "burn_in": 0, "batch_size": 100}
+    own = {"step_size": 3e-3, "localization": 300}
+    assert differences(one.sampling.full, published | own) == set()
+    assert differences(two.sampling_variants["stagewise"].full, published | {"step_size": 1e-3}) == set()
+    for section in ("metrics", "ngrams", "positions", "stages"):
+        assert getattr(one, section) is not None and getattr(two, section) is not None
+
+
+def test_one_layer_of_the_cut_study_has_the_published_step_and_localization():
+    study = read(defaults.load([ROOT / "config/stages.yaml"], ROOT))
+    one = study.experiments["language_1layer"].sampling_variants["published"].full
+    assert (one.step_size, one.localization, one.n_beta) == (3e-3, 300, 21.7)
+    two = study.experiments["language"].sampling_variants["published"].full
+    assert (two.step_size, two.localization, two.n_beta) == (1e-3, 100, 21.7)
