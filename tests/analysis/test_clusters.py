@@ -225,3 +225,32 @@ def test_canonical_and_concatenated():
     np.testing.assert_array_equal(canonical(np.asarray([2, 2, -1, 0, 2, 1])), [0, 0, -1, 1, 0, 2])
     curves = np.arange(12).reshape(1, 3, 4)
     np.testing.assert_array_equal(concatenated(curves)[0, :6], [0, 4, 8, 1, 5, 9])
+
+
+def test_the_majority_vote_recovers_planted_clusters_and_all_agree_with_it(found):
+    vote = found["consensus"].sel(seed=0, n_clusters=3)
+    np.testing.assert_array_equal(vote, canonical(KINDS))
+    assert float(found["consensus_agreement"].sel(seed=0, scope="all heads", n_clusters=3)) > 0.9
+
+
+def test_the_majority_vote_is_over_all_algorithms_and_vectors(found):
+    from rllc.analysis.consensus import agreement, majority_vote, weights
+
+    at = {"seed": 0, "n_clusters": 2}
+    every = [found["cluster"].sel(at)]
+    every += [found["cluster_checkpoints"].sel(at | {"vectors": name}) for name in found["vectors"].values]
+    rows = np.concatenate([each.transpose("algorithm", "head").values for each in every])
+    weight = np.tile(weights(found["algorithm"].values.tolist()), len(every))
+    vote = majority_vote(rows, weight)
+    np.testing.assert_array_equal(found["consensus"].sel(at), vote)
+    index = float(found["consensus_agreement"].sel(at | {"scope": "all heads"}))
+    assert index == pytest.approx(agreement(rows, weight, vote))
+
+
+def test_heads_that_are_not_clustered_have_no_vote():
+    curves = planted()
+    curves[0, 1:, 2] = np.nan
+    made = cluster(curves, n_clusters=[2], random_seed=1, algorithms=["ward"])
+    assert int(made["consensus"].sel(seed=0, head="0:2", n_clusters=2)) == -1
+    others = made["consensus"].sel(seed=0, n_clusters=2, head=made["head"] != "0:2")
+    assert others.min() == 0 and np.isfinite(made["consensus_agreement"]).all()

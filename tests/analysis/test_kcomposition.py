@@ -56,6 +56,24 @@ def test_a_turn_is_two_standard_deviations_of_the_start_from_both_ends(deviation
     assert numbers({("0:0", "1:0"): bump}, start=0.01)["turnaround"] == share
 
 
+def test_the_null_is_the_mean_of_pairs_of_random_heads_with_its_error():
+    start = study({}, start=0.01)["k_composition"].values[0, 0]
+    pairs = start[np.isfinite(start)]
+    found = numbers({}, start=0.01)
+    assert found["null"] == pytest.approx(pairs.mean())
+    assert found["null_se"] == pytest.approx(pairs.std(ddof=1) / np.sqrt(pairs.size))
+
+
+def test_the_share_that_turns_has_the_error_of_the_spread_of_the_null():
+    """One of four pairs turns by 2.1 standard deviations, so with the spread one error larger it does not."""
+    start = study({}, start=0.01)["k_composition"].values[0, 0]
+    bump = np.full(7, 0.06)
+    bump[3] = max(start[0, 3], 0.06) + 2.1 * np.nanstd(start)
+    assert numbers({("0:0", "1:0"): bump}, start=0.01)["turnaround_se"] == pytest.approx(0.125)
+    bump[3] = 10
+    assert numbers({("0:0", "1:0"): bump}, start=0.01)["turnaround_se"] == 0
+
+
 def test_curves_of_one_head_that_move_together():
     together = {("0:0", "1:0"): UP, ("0:0", "1:1"): 0.3 + 5 * UP, ("0:1", "1:0"): UP, ("0:1", "1:1"): -UP}
     assert numbers(together, start=0)["coupled"] == pytest.approx(0)  # 1 of one head, -1 of the other

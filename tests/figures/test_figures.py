@@ -143,7 +143,7 @@ def test_few_heads_per_layer_are_shown_with_the_clusters_of_all(datasets, drawn)
     assert any("clustered together" in said for said in drawing.conditions)
     assert values(drawing, "silhouette") == []  # they are of all heads
     beside = [ax.get_title(loc="right") for ax in drawing.figure.axes]
-    assert len(beside) == 4 and not any(beside)
+    assert len(beside) == 6 and not any(beside)
     layered = datasets["clusters"].assign_coords(scope=["layer 7"])
     with pytest.raises(ValueError, match="only layer 7"):
         figure("clusters_all_heads")(datasets | {"clusters": layered})

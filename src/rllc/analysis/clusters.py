@@ -15,6 +15,8 @@ import xarray as xr
 from rllc.analysis.clustering import ALGORITHMS, concatenated, distances, series
 from rllc.analysis.clusters_by_type import VARIABLES as BY_TYPE
 from rllc.analysis.clusters_by_type import against_types
+from rllc.analysis.consensus import agreement as agreement_with
+from rllc.analysis.consensus import majority_vote, weights
 from rllc.analysis.trajectories import resample
 from rllc.vocabulary import describe
 
@@ -34,6 +36,11 @@ VARIABLES = {
         "adjusted Rand index of the clusters by curves at the checkpoints and by interpolated ones",
         "1",
     ),
+    "consensus": (
+        "cluster of the head by majority vote of the algorithms and vectors, numbered by first head; -1 none",
+        "1",
+    ),
+    "consensus_agreement": ("mean adjusted Rand index of the clusterings with their majority vote", "1"),
     "cluster_standardized": (
         "cluster of the head by Euclidean K-means of z-scored curves at the checkpoints; -1 not clustered",
         "1",
@@ -108,8 +115,10 @@ def cluster(
     with another dim ``vectors``: "checkpoints", and with several distributions "checkpoints_first", for the
     first one only. ``agreement_vectors`` (seed, scope, vectors, algorithm, n_clusters) is their adjusted Rand
     index with ``cluster``. ``cluster_standardized`` (seed, head, n_clusters) holds Euclidean clusters of
-    z-scored curves at the checkpoints. Heads with fewer than two measured checkpoints on a distribution are
-    not clustered (-1), and values that depend on them are NaN. The order of heads does not matter.
+    z-scored curves at the checkpoints. ``consensus`` (seed, head, n_clusters) is the majority vote of all
+    these clusterings but the last, ``consensus_agreement`` (seed, scope, n_clusters) their agreement with it
+    (``rllc.analysis.consensus``). Heads with fewer than two measured checkpoints on a distribution are not
+    clustered (-1), and values that depend on them are NaN. The order of heads does not matter.
     """
     unknown = sorted(set(algorithms) - set(ALGORITHMS))
     if unknown or not algorithms:
@@ -138,6 +147,7 @@ def cluster(
     theirs = xr.concat([of(values, None, False, chosen) for values in raw.values()], "vectors")
     same = _agreement_of_vectors(ours["cluster"], theirs["cluster"], groups)
     more = xr.Dataset({"agreement_vectors": same, "cluster_standardized": scored})
+    more = more.merge(_consensus(ours["cluster"], theirs["cluster"], groups, chosen))
     kept = (name for name, coord in ordered.coords.items() if set(coord.dims) <= {"seed", "head"})
     result = xr.merge([ours, theirs.rename({name: f"{name}_checkpoints" for name in theirs}), more])
     result = result.assign_coords(
@@ -224,6 +234,31 @@ def _agreement_of_vectors(
         for mask in map(np.flatnonzero, groups.values())
     ]
     return xr.concat(parts, "scope").transpose("seed", "scope", "vectors", "algorithm", "n_clusters")
+
+
+def _consensus(
+    ours: xr.DataArray, theirs: xr.DataArray, groups: Mapping[str, np.ndarray], algorithms: Sequence[str]
+) -> xr.Dataset:
+    """Return ``consensus`` and ``consensus_agreement`` of the clusters by every algorithm and vectors."""
+    order = ("seed", "n_clusters", "vectors", "algorithm", "head")
+    parts = [each.transpose(*order).values for each in (ours.expand_dims("vectors"), theirs)]
+    every = np.concatenate(parts, axis=order.index("vectors"))
+    seeds, numbers, vectors, _, heads = every.shape
+    weight = np.tile(weights(algorithms), vectors)
+    vote = np.full((seeds, heads, numbers), -1, dtype=np.int32)
+    agreed = np.full((seeds, len(groups), numbers), np.nan)
+    for s, k, (g, mask) in itertools.product(range(seeds), range(numbers), enumerate(groups.values())):
+        known = mask & (every[s, k] >= 0).any(axis=(0, 1))
+        votes = every[s, k].reshape(-1, heads)[:, known]
+        if known.any():
+            vote[s, known, k] = majority_vote(votes, weight)
+            agreed[s, g, k] = agreement_with(votes, weight, vote[s, known, k])
+    return xr.Dataset(
+        {
+            "consensus": (("seed", "head", "n_clusters"), vote),
+            "consensus_agreement": (("seed", "scope", "n_clusters"), agreed),
+        }
+    )
 
 
 def _agreements(clusterings: Sequence[np.ndarray]) -> np.ndarray:

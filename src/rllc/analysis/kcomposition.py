@@ -18,7 +18,9 @@ NAMES = {
     "coupled": "a multigram head in layer 0 and two in the last",
     "coupled_less_induction": "a multigram head in layer 0, two in the last and two induction heads there",
     "current_spike": "a current-token head in layer 0, a multigram head in the last, and induction",
+    "null": "two layers of heads",
 }
+ERRORS = ("turnaround_se", "null_se")
 
 
 def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) -> xr.Dataset:
@@ -31,7 +33,9 @@ def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) ->
 
     ``turnaround``     share of the pairs of multigram heads of both layers whose curve has a maximum or a
                        minimum between its ends that is ``CLEAR`` standard deviations of all pairs' scores at
-                       the first step away from both
+                       the first step away from both; ``turnaround_se``: by the error of that deviation
+    ``null``           mean of all pairs' scores at the first step, where heads are random; ``null_se``: its
+                       standard error over the pairs, each a draw
     ``coupled``        mean over multigram heads of layer 0 of the mean correlation (Pearson) of the curves
                        with two multigram heads of the last layer
     ``coupled_less_induction``  ``coupled`` minus the same with two induction heads
@@ -45,13 +49,14 @@ def kcomposition(datasets: Mapping[str, xr.Dataset], *, random_seed: int = 0) ->
     heads = datasets["attention_scores"]
     score = heads["k_composition"].sortby("step").dropna("step", how="all")
     prefix = heads["prefix_matching"].sel(step=score["step"]).max("head")
+    names = [*NAMES, *ERRORS]
     rows = [
         _of_seed(score.sel(seed=s), heads["head_type"].sel(seed=s), prefix.sel(seed=s).values)
         for s in score["seed"].values
     ]
-    table = np.asarray(rows, dtype=float).reshape(score.sizes["seed"], 1, len(NAMES))
+    table = np.asarray(rows, dtype=float).reshape(score.sizes["seed"], 1, len(names))
     coords = {"seed": score["seed"].values, "step": score["step"].values[-1:]}
-    made = {name: (("seed", "step"), table[..., n]) for n, name in enumerate(NAMES)}
+    made = {name: (("seed", "step"), table[..., n]) for n, name in enumerate(names)}
     return needing(xr.Dataset(made, coords), NAMES)
 
 
@@ -76,12 +81,31 @@ def _of_seed(score: xr.DataArray, types: xr.DataArray, prefix: np.ndarray) -> li
         _spike(score["step"].values, each.mean(0), each.mean(0)[: reached[0] + 1].mean())
         for each in curves(senders, later)
     ]
+    null = every[..., 0].ravel()
+    turning, error = _turning_with_error(curves(first, later), null)
     return [
-        _turning(curves(first, later), CLEAR * every[..., 0].std()),
+        turning,
         coupled,
         coupled - _coupled(curves(first, of("induction", last))),
         max(spikes, default=NAN),
+        null.mean(),
+        error,
+        null.std(ddof=1) / np.sqrt(null.size) if null.size > 1 else NAN,
     ]
+
+
+def _turning_with_error(curves: np.ndarray, null: np.ndarray) -> tuple[float, float]:
+    """Return the share of curves [sender, receiver, step] that turn, and its standard error.
+
+    null  scores of all pairs at the first step
+
+    A turn is measured by their standard deviation. Its relative error is 1 / sqrt(2 (n - 1)) for n draws.
+    The error of the share is half its change from one error less to one more.
+    """
+    away = CLEAR * null.std()
+    off = 1 / np.sqrt(2 * (null.size - 1)) if null.size > 1 else NAN
+    low, high = (_turning(curves, away * (1 + sign * off)) for sign in (1, -1))
+    return _turning(curves, away), (high - low) / 2 if null.size > 1 else NAN
 
 
 def _turning(curves: np.ndarray, away: float) -> float:

@@ -9,6 +9,7 @@ from rllc.analysis.curves import PEAK_FROM
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
 from rllc.figures.findings import over_seeds
+from rllc.figures.heads.behind import Stages
 from rllc.figures.panels import Panel, Row, by_seed, curve, sheet
 
 REFERENCE = {"color": "#8a8a8a", "linestyle": "-", "marker": "o", "linewidth": 2.6, "zorder": 1.5}
@@ -43,14 +44,14 @@ def rllc_fig12_drllc_datasets(
     panels = {title: panels[title] for title in order if title in panels}
     looks = style.distribution_styles([name for names in panels.values() for name in names])
     rings = style.ring_keys(inputs.ring_reasons((data, "llc")))
-    rows = []
-    for _, suffix, one in by_seed(data):
+    rows, stages = [], Stages(datasets, data["seed"])
+    for seed, suffix, one in by_seed(data):
         grey = curve(one.sel(distribution=reference), "llc", REFERENCE)
         made = []
         for title, names in panels.items():
             lines = [curve(one.sel(distribution=name), "llc", looks[name]) for name in names]
             made.append(Panel(f"{title}{suffix}", [grey, *lines]))
-        rows.append(Row("LLC of the whole model", made, rings if not rows else ()))
+        rows.append(Row("LLC of the whole model", stages.behind(seed, made), rings if not rows else ()))
     figure, axes = sheet(rows, panel=(3.4, 2.9), margin=1.4 if rings else 0.2, sharex=True, sharey=True)
     for ax, names in zip(axes[0], panels.values(), strict=True):
         keys = [style.key(style.short(labels[reference]), **REFERENCE)]
@@ -64,6 +65,7 @@ def rllc_fig12_drllc_datasets(
         [*_ends(data, labels), *alike],
         [
             note,
+            *stages.said,
             *([f"Correlations: over checkpoints from step {PEAK_FROM} on."] if alike else []),
             *conditions.of_estimates(whole, data, "llc"),
         ],

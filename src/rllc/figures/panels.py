@@ -94,11 +94,11 @@ def sheet(rows: Sequence[Row], **layout: Any) -> tuple[Figure, np.ndarray]:
         for ax, panel in [*zip(line, row.panels, strict=False)][len(below.panels) :]:  # the last in a column
             ax.tick_params(labelbottom=True)
             ax.set_xlabel(panel.x or style.STEPS)
-    _named_below(figure, axes.flat)
+    named_below(figure, axes.flat)
     return figure, axes
 
 
-def _named_below(figure: Figure, axes: Iterable[Axes]) -> None:
+def named_below(figure: Figure, axes: Iterable[Axes]) -> None:
     """Draw a legend under all panels for their labelled artists, such as bands of stages; areas come first.
 
     The layout makes room for it, and the figure grows by that height.
@@ -176,12 +176,18 @@ def layer_panels(
 
 
 def head_grid(
-    data: xr.Dataset, curves: Callable[[xr.Dataset], list[Curve]], like: Row, across: int = 4, **frame
+    data: xr.Dataset,
+    curves: Callable[[xr.Dataset], list[Curve]],
+    like: Row,
+    across: int = 4,
+    behind: Callable[[int, list[Panel]], list[Panel]] = lambda seed, panels: panels,
+    **frame,
 ) -> list[Row]:
     """Return a panel per head, ``across`` in a row, with seeds and layers one below the other.
 
     curves  of one head
     like    the label of every row, below that of its seed if there are several; the legend beside the first
+    behind  the panels of a seed -> the same with what is drawn below their curves
     """
     rows = []
     for seed, suffix, one in by_seed(data):
@@ -193,7 +199,9 @@ def head_grid(
                 kind = cell["head_type"].item()
                 color = {"color": style.TYPE_COLORS[kind]}
                 panels.append(Panel(f"{head} {called(cell['head_type'])}", curves(cell), color, **frame))
-            rows.append(like._replace(label=label, panels=panels, keys=[] if rows else like.keys))
+            rows.append(
+                like._replace(label=label, panels=behind(seed, panels), keys=[] if rows else like.keys)
+            )
     return rows
 
 

@@ -21,6 +21,7 @@ from rllc.study.table import MEASURES
 
 PACKAGE = "rllc.figures"
 OF_CLAIMS = ("claims",)  # dataset of figures of the claims table, which belongs to no experiment
+TYPES = ("attention_scores",)  # dataset of the types of heads
 SUMMARY = "sort_summary"  # the figure of claims that needs experiments with circuits
 VALIDATION = "validation"  # target of the figures that belong to no experiment
 SOURCE = Path(__file__).parents[2]
@@ -139,8 +140,12 @@ def _validation(family: str) -> FigureSpec:
     return FigureSpec(_at(f"sampler.validation:validation_{family}"), (family,), (), VALIDATION, VALIDATION)
 
 
-def _heads(function: str, *needs: str, uses: tuple[str, ...] = (), category: str = "heads") -> FigureSpec:
-    return FigureSpec(_at(f"heads.{function}"), needs, uses, category)
+def _heads(
+    function: str, *needs: str, uses: tuple[str, ...] = (), category: str = "heads", stages: bool = True
+) -> FigureSpec:
+    """Return the spec of a figure of heads; ``stages``: over training, with stages behind its panels."""
+    behind = ("stages",) if stages else ()
+    return FigureSpec(_at(f"heads.{function}"), needs, (*uses, *behind), category)
 
 
 def _stages(function: str, *needs: str) -> FigureSpec:
@@ -206,19 +211,16 @@ FIGURES: dict[str, FigureSpec] = {
     "rllc_fig13_stages": FigureSpec(
         _at("depths:rllc_fig13_stages"), ("metrics", "llc"), ("stages",), "stages", several=True
     ),
-    "rllc_fig2_wrllc_by_head": _heads(
-        "rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=("attention_scores",)
-    ),
+    "rllc_fig2_wrllc_by_head": _heads("rllc_curves:rllc_fig2_wrllc_by_head", "rllc", uses=TYPES),
     "rllc_fig3_code_wdrllc": _heads(
         "rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("attention_scores", "refinement")
     ),
-    "rllc_fig5_one_layer_drllc": _heads(
-        "rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("attention_scores",)
-    ),
-    "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("attention_scores",)),
+    "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=TYPES),
+    "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=TYPES),
     "rllc_fig11_memorisation": _heads(
-        "memorisation:rllc_fig11_memorisation", "tokens", "classification", "rllc", uses=("attention_scores",)
+        "memorisation:rllc_fig11_memorisation", "tokens", "classification", "rllc", uses=TYPES, stages=False
     ),
+    "ngram_migration": _heads("migration:ngram_migration", "tokens", uses=TYPES, stages=False),
     "induction_onset": _heads("induction:induction_onset", "rllc", "attention_scores"),
     "control_prior_only": _heads(
         "controls:control_prior_only",
@@ -227,41 +229,35 @@ FIGURES: dict[str, FigureSpec] = {
         category="baselines",
     ),
     "clusters_all_heads": _heads(
-        "clusters:clusters_all_heads", "clusters", "rllc", uses=("attention_scores",), category="clusters"
+        "clusters:clusters_all_heads", "clusters", "rllc", uses=TYPES, category="clusters"
     ),
-    "rllc_fig18_clusters_layer0": _heads(
-        "clusters:rllc_fig18_clusters_layer0",
-        "clusters",
-        "rllc",
-        uses=("attention_scores",),
-        category="clusters",
-    ),
-    "rllc_fig19_clusters_layer1": _heads(
-        "clusters:rllc_fig19_clusters_layer1",
-        "clusters",
-        "rllc",
-        uses=("attention_scores",),
-        category="clusters",
-    ),
+    **{
+        f"rllc_fig{18 + layer}_clusters_layer{layer}": _heads(
+            f"clusters:rllc_fig{18 + layer}_clusters_layer{layer}",
+            "clusters",
+            "rllc",
+            uses=TYPES,
+            category="clusters",
+        )
+        for layer in range(2)
+    },
     **{
         f"rllc_fig{20 + n}_cluster_transfer": FigureSpec(
             _at(f"heads.transfer:rllc_fig{20 + n}_cluster_transfer"),
             ("transfer", "rllc"),
-            ("attention_scores",),
+            ("attention_scores", "stages"),
             "clusters",
             seeds=2 + n,
         )
         for n in range(3)
     },
-    "rllc_fig23_other_seeds": FigureSpec(
-        _at("heads.transfer:rllc_fig23_other_seeds"), ("rllc",), ("attention_scores",), "clusters", seeds=2
-    ),
+    "rllc_fig23_other_seeds": _heads(
+        "transfer:rllc_fig23_other_seeds", "rllc", uses=TYPES, category="clusters"
+    )._replace(seeds=2),
     "rllc_fig12_drllc_datasets": FigureSpec(
-        _at("domains:rllc_fig12_drllc_datasets"), ("llc",), ("domains",), "data"
+        _at("domains:rllc_fig12_drllc_datasets"), ("llc",), ("domains", "stages"), "data"
     ),
-    "stage_fig1a_lm": FigureSpec(
-        _at("stages:stage_fig1a_lm"), ("metrics", "llc"), ("llc.*", "stages"), "stages"
-    ),
+    "stage_fig1a_lm": _stages("stages:stage_fig1a_lm", "metrics", "llc"),
     "stage_fig4b_heads": FigureSpec(
         _at("stages:stage_fig4b_heads"), ("attention_scores", "metrics"), ("stages",), "stages"
     ),
@@ -275,7 +271,7 @@ FIGURES: dict[str, FigureSpec] = {
     "stage_figB3": FigureSpec(_at("positions:stage_figB3"), ("positions",), ("stages",), "stages"),
     "stage_figB4": FigureSpec(_at("positions:stage_figB4"), ("positions",), (), "stages"),
     "stage_figB4_lissajous": FigureSpec(_at("positions:stage_figB4_lissajous"), ("positions",), (), "stages"),
-    "stage_figB5": _heads("composition:stage_figB5", "attention_scores", uses=("stages",), category="stages"),
+    "stage_figB5": _heads("composition:stage_figB5", "attention_scores", category="stages"),
     "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
     "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),

@@ -17,7 +17,8 @@ def test_heads_above_the_clusters_stay_in_their_panel(make_study, misplaced):
         names = [text.get_window_extent() for text in ax.texts if ":" in text.get_text()]
         assert len(names) == 8
         titles = [title.get_window_extent() for title in (ax._left_title, ax._right_title)]
-        assert not titles[0].overlaps(titles[1]) and ax.get_title("right").startswith("silhouette ")
+        assert not titles[0].overlaps(titles[1])
+        assert ax.get_title("right").startswith(("silhouette ", "agreement "))
         others = [*titles, *names]
         assert not [1 for a in names for b in others if a is not b and a.overlaps(b)]
         assert max(box.x1 for box in names) <= ax.get_window_extent().x1 + 3
@@ -48,7 +49,9 @@ def test_clusters_of_a_layer_have_the_agreement_of_the_heads_drawn(make_study, t
         if any(len(np.unique(one.sel(algorithm=name, n_clusters=k))) > 1 for name in (a, b))
     ]
     assert values(drawing, "agreement of two algorithms") == pytest.approx([np.median(each)])
-    assert len(values(drawing, "silhouette")) == (0 if together else 2)
+    assert len(values(drawing, "silhouette")) <= (0 if together else 2)
+    beside = [ax.get_title("right") for ax in drawing.figure.axes]
+    assert sum(said.startswith("silhouette ") for said in beside) == (0 if together else 6)
 
 
 def test_clusters_named_after_the_papers_are_of_its_vectors(datasets, drawn):
@@ -65,3 +68,32 @@ def test_clusters_named_after_the_papers_are_of_its_vectors(datasets, drawn):
         assert any(of in said for said in drawing.conditions)
     with pytest.raises(ValueError, match="expected one of interpolated, checkpoints"):
         figure("clusters_all_heads")(datasets, vectors="raw")
+
+
+def test_the_majority_vote_has_a_row_of_its_own_with_its_agreement(datasets, drawn, numbers):
+    made = datasets["clusters"]
+    vote = made["consensus"].isel(seed=0)
+    drawing = drawn("clusters_all_heads")
+    np.testing.assert_array_equal(drawing.data["consensus"], vote.transpose(*drawing.data["consensus"].dims))
+    table = drawing.figure.axes[0]
+    assert [text.get_text() for text in table.get_yticklabels()] == [
+        "Euclidean K-means",
+        "Ward",
+        "majority vote",
+    ]
+    written = [text.get_text() for text in table.texts if text.get_position()[1] == 2]
+    labels = vote.sel(n_clusters=2).values.tolist()
+    order = list(dict.fromkeys(labels))
+    assert written == [str(order.index(label) + 1) for label in labels]
+    found = numbers(drawing)("agreement with the majority vote")
+    k = int(found.label.split("k = ")[1][0])
+    assert found.value == pytest.approx(float(made["consensus_agreement"].sel(n_clusters=k).squeeze()))
+    assert any(said.startswith("Majority vote:") for said in drawing.conditions)
+
+
+def test_clusters_made_before_the_majority_vote_are_drawn_without_it(datasets):
+    older = datasets["clusters"].drop_vars(["consensus", "consensus_agreement"])
+    for name in ("clusters_all_heads", "rllc_fig18_clusters_layer0"):
+        drawing = figure(name)(datasets | {"clusters": older})
+        assert not any("majority" in said.lower() for said in drawing.conditions)
+        assert not values(drawing, "majority vote")

@@ -133,3 +133,47 @@ def test_with_one_induction_head_the_left_is_alone(heads, misplaced):
     assert ("No induction head in seed 0." in drawing.conditions) == (not heads)
     assert len(drawing.findings) == (3 if heads else 1)
     assert misplaced(drawing) == []
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+def test_the_score_of_the_intact_model_on_other_texts_is_drawn_beside(heads, misplaced, numbers):
+    kinds = ("multigram", "previous-token", "induction", "induction" if heads > 1 else "multigram")
+    made = study(kinds)
+    texts = ["mixture", "code", "english"]
+    random = np.random.default_rng(1)
+    metrics = xr.Dataset(
+        {
+            "icl_score": (("seed", "step", "distribution"), random.normal(size=(1, 5, 3))),
+            "icl_score_se": (("seed", "step", "distribution"), np.full((1, 5, 3), 0.02)),
+        },
+        {
+            "seed": [0],
+            "step": [0, 5, *STEPS[1:]],
+            "distribution": texts,
+            "distribution_label": ("distribution", ["training mixture", "Python code", "English prose"]),
+        },
+    )
+    drawing = rllc_fig10_staggered_induction({**made, "metrics": metrics})
+    shown = [ax for ax in drawing.figure.axes if ax.get_visible()]
+    plain = shown[-1]
+    expected = metrics["icl_score"].sel(seed=0, distribution=["mixture", "english"], step=STEPS)
+    lines = [line.get_ydata() for line in plain.lines if len(line.get_ydata()) == 4]
+    np.testing.assert_allclose(lines[:2], expected.transpose("distribution", "step"))
+    found = numbers(drawing)("in-context learning score", "on training mixture")
+    assert (found.value, found.error) == (pytest.approx(float(expected[-1, 0])), pytest.approx(0.02))
+    assert not any("Python" in each.label for each in drawing.findings)
+    assert misplaced(drawing) == []
+
+
+def test_the_columns_of_published_scale_are_both_there(misplaced):
+    """With the joint rLLC of ``sampling.other`` of config/paper.yaml: its component is the type."""
+    made = study()
+    made["components"] = made["components"].assign_coords(component=["induction"])
+    members = np.full(made["components"]["rllc"].shape, "1:0+1:1", dtype=object)
+    made["components"] = made["components"].assign(members=(made["components"]["rllc"].dims, members))
+    drawing = rllc_fig10_staggered_induction(made)
+    titles = [ax.get_title(loc="left") for ax in drawing.figure.axes if ax.get_visible()]
+    assert titles == [
+        "each induction head", "all together", "without the others", "as it is, and without all",
+    ]  # fmt: skip
+    assert drawing.data["rllc_joint"].notnull().any() and misplaced(drawing) == []

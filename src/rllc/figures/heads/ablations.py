@@ -2,6 +2,7 @@
 
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Name, Seeds
+from rllc.figures.heads.behind import Stages
 from rllc.figures.heads.head_findings import at_end, highest
 from rllc.figures.panels import Panel, Row, by_seed, level, of_heads, sheet
 
@@ -12,8 +13,8 @@ def rllc_fig17_ablations(datasets: Datasets, *, distribution: Name = None, seeds
     data = inputs.over_heads(datasets, "ablation", "ablation", also=("ablation_se",), seeds=seeds)
     name = inputs.one_distribution(data, distribution)
     data = data.sel(distribution=[name])
-    rows, methods = [], data["method"].values.tolist()
-    for _, suffix, one in by_seed(data):
+    rows, methods, stages = [], data["method"].values.tolist(), Stages(datasets, data["seed"])
+    for seed, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
         cells = {method: one.sel({"method": method, "distribution": name}) for method in methods}
         for layer in inputs.layers(data):
@@ -23,7 +24,7 @@ def rllc_fig17_ablations(datasets: Datasets, *, distribution: Name = None, seeds
             ]
             kinds = one["head_type"].sel(head=inputs.heads_of_layer(one, layer))
             label = f"layer {layer}, loss added\n(nats/token)"
-            rows.append(Row(label, panels, style.head_keys(kinds, looks), "head, type"))
+            rows.append(Row(label, stages.behind(seed, panels), style.head_keys(kinds, looks), "head, type"))
     figure, _ = sheet(rows, panel=(2.5, 1.9), sharex=True, sharey="row")
     last = at_end(data.sel(distribution=name), "ablation")
     return Drawing(
@@ -46,6 +47,7 @@ def rllc_fig17_ablations(datasets: Datasets, *, distribution: Name = None, seeds
             "Bands: one standard error over contexts. All heads and methods have the same contexts."
             if "ablation_se" in data
             else "No uncertainty is drawn: all heads and methods use the same contexts.",
+            *stages.said,
             *conditions.contexts(datasets["ablation"], "ablation"),
             *conditions.missing(data, "ablation"),
             *conditions.seeds(data),

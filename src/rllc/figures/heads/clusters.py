@@ -11,12 +11,15 @@ from matplotlib.patches import Rectangle
 from rllc.analysis.partitions import adjusted_rand
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import NAN, Datasets, Drawing, Finding, Name, Seed
-from rllc.figures.findings import known
+from rllc.figures.findings import fitting, known
+from rllc.figures.heads.behind import Stages
 from rllc.figures.heads.clusters_named import cluster_keys, look_of, name_clusters, title_look
 from rllc.figures.panels import Panel, Row, curve, layer_panels, sheet, together
 
 WIDTH = 2.3  # inches of a panel of curves
 ALL, INTERPOLATED = "all heads", "interpolated"
+MAJORITY = "Majority vote: of all algorithms and vectors, K-means with SBD twice."
+VOTE, VOTED = "majority vote", ("consensus", "consensus_agreement")
 NAMES = {
     "euclidean_kmeans": "Euclidean K-means",
     "ward": "Ward",
@@ -44,7 +47,8 @@ def clusters_all_heads(
         Panel(f"k = {k}", over=partial(_table, data=data.sel(n_clusters=k), named=not i), x="head")
         for i, k in enumerate(one["n_clusters"].values.tolist())
     ]
-    rows = [Row("", tables), Row("refined LLC", layer_panels(data, "rllc", looks, ""), keys, "head, type")]
+    curves = Stages(datasets, one["seed"]).behind(one["seed"].item(), layer_panels(data, "rllc", looks, ""))
+    rows = [Row("", tables), Row("refined LLC", curves, keys, "head, type")]
     width = max(3.0, 1.0 + 0.27 * one.sizes["head"])  # inches: the labels of all heads are side by side
     figure, axes = sheet(rows, panel=(width, 2.0), margin=0.2)
     together(axes[1])
@@ -75,7 +79,8 @@ def _selected(
     name = inputs.one_distribution(rllc, distribution)
     kept = [variable for variable in ("rllc", "quality") if variable in rllc]
     curves = rllc[kept].sel(seed=one["seed"].item(), distribution=name, head=one["head"].values)
-    return one, curves.drop_attrs(deep=False).assign(cluster=one["cluster"], score=one["score"])
+    made = {each: one[each] for each in ("cluster", "score", *VOTED) if each in one}
+    return one, curves.drop_attrs(deep=False).assign(made)
 
 
 @style.styled
@@ -87,21 +92,27 @@ def _grid(datasets: Datasets, scope: str, distribution: Name, seed: Seed, vector
     one, data = _selected(datasets, scope, distribution, seed, vectors)
     algorithms, numbers = one["algorithm"].values.tolist(), one["n_clusters"].values.tolist()
     clusterings = [one["cluster"].sel(algorithm=a, n_clusters=k) for a in algorithms for k in numbers]
-    look = title_look(clusterings, width=WIDTH)
-    keys = cluster_keys(one["cluster"])
+    voted = [one["consensus"].sel(n_clusters=k) for k in numbers] if "consensus" in one else []
+    look = title_look([*clusterings, *voted], width=WIDTH)
+    keys = cluster_keys(max([one["cluster"], *voted], key=lambda each: int(each.max())))
     keys += style.ring_keys(inputs.ring_reasons((data, "rllc")))
-    rows = []
-    for algorithm in algorithms:
+    own, stages, rows = one["scope"].item() == scope, Stages(datasets, one["seed"]), []
+    for method in [*algorithms, *([VOTE] if voted else [])]:
         panels = []
         for k in numbers:
-            cell = data.sel(algorithm=algorithm, n_clusters=k)
+            if method == VOTE:
+                cell = data.sel(n_clusters=k)
+                cell = cell.assign(cluster=cell["consensus"])
+                note = f"agreement {float(cell['consensus_agreement']):.2f}"
+            else:
+                cell = data.sel(algorithm=method, n_clusters=k)
+                note = _silhouette(cell)
             heads = zip(cell["head"].values, cell["cluster"].values.tolist(), strict=True)
             curves = [curve(cell.sel(head=head), "rllc", look_of(cluster)) for head, cluster in heads]
-            note = "" if one["scope"].item() != scope else _silhouette(cell)
-            over = partial(name_clusters, cluster=cell["cluster"], note=note, width=WIDTH, look=look)
-            panels.append(Panel(f"k = {k}", curves, look, over=over))
-        label = f"{NAMES.get(algorithm, algorithm)}\nrefined LLC"
-        rows.append(Row(label, panels, [] if rows else keys))
+            named = {"cluster": cell["cluster"], "note": note if own else "", "width": WIDTH, "look": look}
+            panels.append(Panel(f"k = {k}", curves, look, over=partial(name_clusters, **named)))
+        label = f"{NAMES.get(method, method)}\nrefined LLC"
+        rows.append(Row(label, stages.behind(one["seed"].item(), panels), [] if rows else keys))
     figure, _ = sheet(rows, panel=(WIDTH, 1.85), margin=1.5, sharex=True, sharey=True)
     return _drawing(datasets, figure, one, data, scope, vectors)
 
@@ -118,24 +129,19 @@ def _drawing(
     whole = [f"The heads of all layers were clustered together: no silhouette is of {scope} alone."]
     heads = scope.replace("layer", "the heads of layer")
     label = inputs.one_label(datasets["rllc"], data["distribution"].item())
-    return Drawing(
-        figure,
-        data,
-        f"Clusters of {heads} by their rLLC curves; curves on {label}.",
-        _findings(one, types, scope),
-        [
-            f"Clustered: the curves on {used}, {VECTORS[vectors]}.",
-            *(whole if of_scope != scope else []),
-            *(
-                [f"{absent} heads are not clustered: too few of their checkpoints are measured."]
-                if absent
-                else []
-            ),
-            *conditions.unreliable(data, "rllc"),
-            *conditions.missing(data, "rllc"),
-            *conditions.seeds(data),
-        ],
-    )
+    title = f"Clusters of {heads} by their rLLC curves; curves on {label}."
+    few = [f"{absent} heads are not clustered: too few of their checkpoints are measured."]
+    told = [
+        f"Clustered: the curves on {used}, {VECTORS[vectors]}.",
+        *([MAJORITY] if "consensus" in data else []),
+        *Stages(datasets, one["seed"]).said,
+        *(whole if of_scope != scope else []),
+        *(few if absent else []),
+        *conditions.unreliable(data, "rllc"),
+        *conditions.missing(data, "rllc"),
+        *conditions.seeds(data),
+    ]
+    return Drawing(figure, data, title, fitting(_findings(one, types, scope), title, told), told)
 
 
 def _findings(one: xr.Dataset, types: xr.DataArray, scope: str) -> list[Finding]:
@@ -161,15 +167,40 @@ def _findings(one: xr.Dataset, types: xr.DataArray, scope: str) -> list[Finding]
     ]
     kinds = types.sel(head=labels["head"]).values
     number = int(numbers[np.abs(numbers - len({*kinds})).argmin()])
+    vote, typed = _of_vote(one, kinds, number, scope)
+    found += vote
     if not (kinds == "unknown").any():
         each = [adjusted_rand(row, kinds) for row in labels.sel(n_clusters=number).values]
         label = f"agreement of clusters (k = {number}) with types of heads, median adjusted Rand index"
         found.append(Finding(label, median(each)))
+    found += typed
     silhouette = one["score"].sel(index="silhouette")
     for k in numbers.tolist() if one["scope"].item() == scope else ():
         best = float(silhouette.sel(n_clusters=k).max())
         found.append(Finding(f"highest silhouette of an algorithm, k = {k}", best))
     return known(found)
+
+
+def _of_vote(
+    one: xr.Dataset, kinds: np.ndarray, number: int, scope: str
+) -> tuple[list[Finding], list[Finding]]:
+    """Return the agreement of the clusterings with their majority vote, and that of the vote with types.
+
+    kinds   types of the heads drawn
+    number  of clusters
+    """
+    own: list[Finding] = []
+    typed: list[Finding] = []
+    if "consensus" not in one or len(kinds) != one.sizes["head"]:
+        return own, typed
+    cell = one.sel(n_clusters=number)
+    if one["scope"].item() == scope:
+        label = f"agreement with the majority vote (k = {number}), mean adjusted Rand index"
+        own.append(Finding(label, float(cell["consensus_agreement"])))
+    if not (kinds == "unknown").any():
+        label = f"adjusted Rand index of the majority vote (k = {number}) with types"
+        typed.append(Finding(label, adjusted_rand(cell["consensus"].values, kinds)))
+    return own, typed
 
 
 def agreement(a: np.ndarray, b: np.ndarray) -> float:
@@ -214,14 +245,17 @@ def _by_vectors(one: xr.Dataset, vectors: str) -> xr.Dataset:
 
 
 def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
-    """Draw algorithms (rows) by heads (columns), coloured and numbered by cluster, with silhouettes.
+    """Draw algorithms and their majority vote (rows) by heads (columns), coloured and numbered by cluster.
 
-    Clusters are numbered by their first head, so that the same clusters look the same in every row.
+    Silhouettes stand beside the algorithms. Clusters are numbered by their first head, so that the same
+    clusters look the same in every row.
     """
     cluster = data["cluster"].transpose("algorithm", "head")
     heads: list[str] = cluster["head"].values.tolist()
     algorithms: list[str] = cluster["algorithm"].values.tolist()
-    for y, row in enumerate(cluster.values.tolist()):
+    found: list[list[int]] = cluster.values.tolist()
+    found += [data["consensus"].sel(head=heads).values.tolist()] if "consensus" in data else []
+    for y, row in enumerate(found):
         order = list(dict.fromkeys(index for index in row if index >= 0))
         for x, index in enumerate(row):
             number = order.index(index) if index >= 0 else -1
@@ -230,13 +264,16 @@ def _table(ax: Axes, data: xr.Dataset, *, named: bool) -> None:
             )
             word = str(number + 1) if index >= 0 else "–"
             ax.text(x, y, word, ha="center", va="center", fontsize=8, fontweight="bold")
+        if y == len(algorithms):
+            continue  # the majority vote has no distance, so no silhouette
         silhouette = float(data["score"].sel(index="silhouette", algorithm=algorithms[y]))
         said = f"{round(silhouette, 2) + 0.0:.2f}" if np.isfinite(silhouette) else "–"
         ax.text(len(heads) - 0.3, y, said, va="center", fontsize=7)
     ax.set_xlim(-0.6, len(heads) + 0.9)
-    ax.set_ylim(len(algorithms) - 0.4, -0.6)
+    ax.set_ylim(len(found) - 0.4, -0.6)
     ax.set_xticks(range(len(heads)), heads, fontsize=7)
     names = [NAMES.get(algorithm, algorithm) for algorithm in algorithms] if named else []
+    names += [VOTE] if named and "consensus" in data else []
     ax.set_yticks(range(len(names)), names)
     ax.tick_params(length=0)
     ax.grid(visible=False)

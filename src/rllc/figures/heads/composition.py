@@ -6,6 +6,7 @@ import xarray as xr
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed, Seeds
 from rllc.figures.findings import known, over_seeds
+from rllc.figures.heads.behind import Stages
 from rllc.figures.heads.head_findings import at_end, at_step, described
 from rllc.figures.panels import Curve, Panel, Row, by_seed, chunks, level, of_heads, sheet
 from rllc.figures.stage_bands import bands, curves_of
@@ -21,8 +22,8 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
     data = data.sel(later_head=data["k_composition"].notnull().any(["seed", "step", "head"]))
     layer = dict(zip(data["head"].values.tolist(), data["layer"].values.tolist(), strict=True))
     steps = data["step"].values
-    rows = []
-    for _, suffix, one in by_seed(data):
+    rows, stages = [], Stages(datasets, data["seed"])
+    for seed, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
         start = float(one["k_composition"].isel(step=0).mean())
         earlier = [head for head in looks if layer[head] < max(layer.values())]
@@ -37,7 +38,7 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
                 title = f"into {target} {called(one['head_type'].sel(head=target))}{suffix}"
                 color = {"color": style.TYPE_COLORS[kind]}
                 panels.append(Panel(title, curves, color, over=level(start, **START), steps=steps))
-            rows.append(Row("K-composition", panels, keys, "from head, type"))
+            rows.append(Row("K-composition", stages.behind(seed, panels), keys, "from head, type"))
             keys = []
     figure, _ = sheet(rows, panel=(2.1, 1.9), sharex=True, sharey=True)
     return Drawing(
@@ -48,6 +49,7 @@ def rllc_fig7_kcomposition(datasets: Datasets, *, seeds: Seeds = None) -> Drawin
         [
             "Score: ||W_QK W_OV||_F / (||W_QK||_F ||W_OV||_F); 1 is perfect alignment, the mean at the first "
             "step chance.",
+            *stages.said,
             *conditions.seeds(data),
         ],
     )
@@ -72,7 +74,9 @@ def _strongest(data: xr.Dataset) -> list[Finding]:
     heads = score.where((kinds == "previous-token") & (later == "induction")).mean(pairs)
     induction = over_seeds(f"{name} of previous-token into induction heads {when}, mean of pairs", heads)
     more = [each for each in induction if each.value not in {highest.value for highest in found}]
-    return [*found, *more, *over_seeds(f"{name} {start}, mean of all pairs", first.mean(pairs))]
+    null = first.stack(pair=pairs)
+    error = null.std("pair", ddof=1) / null.notnull().sum("pair") ** 0.5
+    return [*found, *more, *over_seeds(f"{name} {start}, mean of all pairs", null.mean("pair"), error)]
 
 
 @style.styled

@@ -12,6 +12,7 @@ from rllc.analysis.regime import MEANINGS, meaning
 from rllc.figures import against_controls, conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed
 from rllc.figures.findings import known, percent
+from rllc.figures.heads.behind import Stages
 from rllc.figures.panels import Curve, Panel, Row, all_of, chunks, curve, sheet
 from rllc.figures.uncertain import called
 
@@ -53,6 +54,8 @@ def control_prior_only(
         style.key(said, **look, **(other if v == "rllc" else grey)) for v, (said, look) in present.items()
     ]
     keys += style.ring_keys(inputs.ring_reasons(*((one, "rllc") for one in drawn.values())))
+    seed_drawn = int(first["seed"])
+    stages = Stages(datasets, first["seed"].expand_dims("seed"))
     rows, steps = [], np.unique(np.concatenate([one["step"].values for one in drawn.values()]))
     for name, one in drawn.items():
         frame = all_of(style.zero, partial(Axes.set_ylim, **_limits(one)))
@@ -66,6 +69,7 @@ def control_prior_only(
                 curves += [Curve(cell[v], LOOKS[v][1] | grey) for v in CONTROLS if v in cell]
                 title = f"{head} {called(kinds.sel(head=head))}"
                 panels.append(Panel(title, curves, color, over=frame, steps=steps))
+            panels = stages.behind(seed_drawn, panels)
             rows.append(Row(f"{name}\nrefined LLC", panels, [] if rows else keys))
     figure, _ = sheet(rows, panel=(2.0, 1.65), margin=2.0, sharex=True, sharey="row")
     dim = xr.DataArray(list(drawn), dims="setting", name="setting")
@@ -84,6 +88,7 @@ def control_prior_only(
         _findings(drawn),
         [
             "Bands: one Monte Carlo standard error, given the minibatches.",
+            *stages.said,
             *(
                 f"{name[:1].upper()}{name[1:]}{said.removeprefix('Setting')}"
                 for name, rllc in settings.items()

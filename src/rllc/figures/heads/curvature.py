@@ -8,10 +8,12 @@ from rllc.analysis.comparison import rank_correlation
 from rllc.analysis.recorded import recorded
 from rllc.figures import against_controls, conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Names, Seeds
-from rllc.figures.findings import known, over_seeds
+from rllc.figures.findings import fitting, known, over_seeds
+from rllc.figures.heads import trace_changes
+from rllc.figures.heads.behind import Stages
 from rllc.figures.heads.head_findings import LISTED, at_end, at_step
 from rllc.figures.heads.head_findings import labels as labelled
-from rllc.figures.panels import Panel, Row, by_seed, curve, layer_panels, sheet
+from rllc.figures.panels import Panel, Row, by_seed, curve, layer_panels, sheet, together
 
 BLACK = {"color": "black", "marker": "o"}
 
@@ -20,9 +22,9 @@ BLACK = {"color": "black", "marker": "o"}
 def rllc_fig14_hessian_trace(
     datasets: Datasets, *, distributions: Names = None, seeds: Seeds = None
 ) -> Drawing:
-    """Hessian trace. Rows: distributions, for each seed. Columns: full model and layers.
+    """Hessian trace, and its change over each stage. Rows: distributions, by seed. Columns: model, layers.
 
-    datasets       ``rllc`` is for the comparison among the findings
+    datasets       ``rllc`` and ``llc`` are compared with it, over ``stages`` where there are any
     distributions  default all that were measured
     """
     full, heads = "hessian_trace", "hessian_trace_head"
@@ -31,29 +33,38 @@ def rllc_fig14_hessian_trace(
     )
     measured = data["distribution"].values[data[heads].notnull().any(["seed", "step", "head"]).values]
     data = data.sel(distribution=inputs.distribution_names(data, distributions, measured.tolist()))
-    labels, rows = inputs.distribution_labels(data), []
-    for _, suffix, one in by_seed(data):
+    labels, rows, stages = inputs.distribution_labels(data), [], Stages(datasets, data["seed"])
+    changes = trace_changes.changes(data, datasets, stages)
+    of_traces: list[int] = []  # rows
+    for seed, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
         keys = style.head_keys(one["head_type"], looks)
         for name, label in labels.items():
             cell = one.sel(distribution=name)
             whole = Panel(f"full model{suffix}", [curve(cell, full, BLACK)])
             panels = [whole, *layer_panels(cell, heads, looks, suffix)]
-            rows.append(Row(f"{style.short(label)}\ntrace (nats/token)", panels, keys, "head, type"))
+            of_traces.append(len(rows))
+            label = f"{style.short(label)}\ntrace (nats/token)"
+            rows.append(Row(label, stages.behind(seed, panels), keys, "head, type"))
             keys = []
-    figure, _ = sheet(rows, panel=(2.4, 1.8), entries=data.sizes["head"], sharex=True, sharey="col")
-    return Drawing(
-        figure,
-        data,
-        f"Trace of the loss Hessian, of the model and of each head's block, on {labelled(data)}.",
-        [*_at_the_end(data, labels), *_against_rllc(data, datasets)],
-        [
-            conditions.band(data[f"{full}_se"], "over probes, each with its own minibatch"),
-            *conditions.contexts(datasets["hessian"], "hessian"),
-            *conditions.missing(data, full, heads),
-            *conditions.seeds(data),
-        ],
-    )
+        rows += trace_changes.rows(changes, seed, labels, stages, suffix)
+    figure, axes = sheet(rows, panel=(2.4, 1.8), entries=data.sizes["head"], sharex=True)
+    for column in axes[of_traces].T:
+        together(column)
+    title = f"Trace of the loss Hessian, of the model and of each head's block, on {labelled(data)}."
+    told = [
+        conditions.band(data[f"{full}_se"], "over probes, each with its own minibatch"),
+        *stages.said,
+        *([] if changes is None else [trace_changes.EXPLAINED]),
+        *conditions.contexts(datasets["hessian"], "hessian"),
+        *conditions.missing(data, full, heads),
+        *conditions.seeds(data),
+    ]
+    of_model, of_heads = trace_changes.findings(changes)
+    compared = _against_rllc(data, datasets)
+    found = [*_at_the_end(data, labels), *of_model, *compared[:1], *of_heads, *compared[1:]]
+    drawn = data if changes is None else data.merge(changes, join="left", compat="override")
+    return Drawing(figure, drawn, title, fitting(found, title, told), told)
 
 
 @style.styled
@@ -78,9 +89,14 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
         both = curvature[["hessian_trace", "hessian_trace_se"]].sel(distribution=name, seed=data["seed"])
         data = data.assign(both.reindex(step=data["step"]).data_vars)
     styles = {form: {"color": color, "marker": marker} for form, (_, color, marker) in looks.items()}
+    stages = Stages(datasets, data["seed"])
     panels = [
-        Panel(f"full model{suffix}", [curve(one, form, look) for form, look in styles.items()])
-        for _, suffix, one in by_seed(data)
+        panel
+        for seed, suffix, one in by_seed(data)
+        for panel in stages.behind(
+            seed,
+            [Panel(f"full model{suffix}", [curve(one, form, look) for form, look in styles.items()])],
+        )
     ]
     keys = [style.key(label, **styles[form]) for form, (label, *_) in looks.items()]
     figure, _ = sheet(
@@ -102,6 +118,7 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
         [
             "The FIM is of contexts that the checkpoint generates, in two forms of the same mean.",
             conditions.band(data["fim_trace_se"], "over probes, each with contexts of its own"),
+            *stages.said,
             *([f"Contexts: {count:,} per checkpoint."] if count else []),
             *conditions.missing(data, *names),
             *conditions.seeds(data),

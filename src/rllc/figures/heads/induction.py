@@ -11,6 +11,7 @@ from rllc.analysis.contrasts import BY_CHAIN, by_chain, lead, onset
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seeds
 from rllc.figures.findings import MOST, known, over_seeds
+from rllc.figures.heads.behind import Stages
 from rllc.figures.heads.head_findings import LISTED, at_end, at_step, labels
 from rllc.figures.panels import Curve, Panel, Row, all_of, by_seed, draw_curve, level, sheet
 
@@ -93,8 +94,9 @@ def induction_onset(
     data = data.sel(seed=list(strongest), head=data["layer"].isin(list(drawn))).assign(leads)
     first = _first_step(data) if start is None else start
     shown = data.sel(step=data["step"] >= first)
+    stages = Stages(datasets, shown["seed"])
     figure, _ = sheet(
-        _rows(shown, strongest, confidence), panel=(2.9, 1.75), margin=1.8, sharex=True, sharey="row"
+        _rows(shown, strongest, confidence, stages), panel=(2.9, 1.75), margin=1.8, sharex=True, sharey="row"
     )
     interval = f"{confidence:.0%}".replace("%", " %")
     return Drawing(
@@ -111,12 +113,13 @@ def induction_onset(
                 if data["rllc_onset"].sel(distribution=name).isnull().all()
             ),
             "Bars: one Monte Carlo standard error.",
+            *stages.said,
             *conditions.of_estimates(rllc, shown.drop_vars("rllc_se"), "rllc"),
         ],
     )
 
 
-def _rows(shown: xr.Dataset, strongest: Mapping[int, str], confidence: float) -> list[Row]:
+def _rows(shown: xr.Dataset, strongest: Mapping[int, str], confidence: float, stages: Stages) -> list[Row]:
     """Return rows with a column per seed: its head on each distribution, the leads, and the score."""
     labels = inputs.distribution_labels(shown)
     looks = style.distribution_styles(list(labels))
@@ -137,12 +140,14 @@ def _rows(shown: xr.Dataset, strongest: Mapping[int, str], confidence: float) ->
         marks = {n: _mark(one["rllc_onset"].sel(distribution=n), upright[n]) for n in labels}
         for name in labels:
             compared = partial(_compare, one=one.sel(distribution=name), head=head)
-            curves[name].append(Panel(f"head {head}{suffix}", under=compared, over=marks[name], steps=steps))
+            panel = Panel(f"head {head}{suffix}", under=compared, over=marks[name], steps=steps)
+            curves[name] += stages.behind(seed, [panel])
         words = f"head {head}{suffix}"
-        ahead.append(Panel(words, under=partial(_leads, one=one, looks=looks, marks=marks), steps=steps))
+        leading = partial(_leads, one=one, looks=looks, marks=marks)
+        ahead += stages.behind(seed, [Panel(words, under=leading, steps=steps)])
         compared = partial(_compare, one=one, head=head, variable="prefix_matching")
         every = all_of(*marks.values(), _mark(one["score_onset"], SCORE))
-        scores.append(Panel(words, under=compared, over=every, steps=steps))
+        scores += stages.behind(seed, [Panel(words, under=compared, over=every, steps=steps)])
     rows = [
         Row(f"refined LLC\non {style.short(labels[name])}", panels, [], "heads of the layer")
         for name, panels in curves.items()

@@ -10,11 +10,12 @@ from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, naming, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed
 from rllc.figures.findings import known
+from rllc.figures.heads.behind import Stages
 from rllc.figures.heads.clusters import NAMES
 from rllc.figures.heads.clusters_named import look_of
 from rllc.figures.heads.head_findings import at_end, highest
 from rllc.figures.heads.memorisation import NUMBERS as CORRELATION
-from rllc.figures.panels import Panel, draw, of_heads, together
+from rllc.figures.panels import Panel, draw, named_below, of_heads, together
 from rllc.figures.uncertain import mark
 
 BOTH = SCOPES[-1]
@@ -58,8 +59,11 @@ def rllc_fig1_overview(
     count, shown = group["n_clusters"].item(), sum(k >= 0 for k in groups)
     of_all = f"{shown} of " if shown < count else ""
     title = f"layer {layer}, coloured by cluster ({of_all}k = {count})"
-    draw(axes[0], Panel(title, of_heads(own, "rllc", by_cluster)))
-    draw(axes[1], Panel(f"layer {layer}, coloured by type", of_heads(own, "rllc", by_type)))
+    by_group = Panel(title, of_heads(own, "rllc", by_cluster))
+    by_kind = Panel(f"layer {layer}, coloured by type", of_heads(own, "rllc", by_type))
+    stages = Stages(datasets, rllc["seed"])
+    for ax, panel in zip(axes, stages.behind(which, [by_group, by_kind]), strict=False):
+        draw(ax, panel)
     axes[0].set_ylabel("refined LLC")
     together(axes[:2])
     _below(axes[0], [style.key(" ".join(heads), **look_of(k)) for k, heads in groups.items()], columns=1)
@@ -67,6 +71,7 @@ def rllc_fig1_overview(
     _below(axes[1], [style.key(kind, color=style.TYPE_COLORS[kind], linewidth=2.4) for kind in kinds])
     _memory(axes[2], one, layer)
     _names(axes, one, own, by_cluster, by_type)
+    named_below(figure, axes)
     return _drawing(datasets, figure, one.expand_dims("seed"), own, group)
 
 
@@ -175,6 +180,7 @@ def _drawing(
         [
             f"Clusters: {method} of the rLLC curves of {group['head_scope'].values[0]}.",
             "Types: by attention scores; multigram heads have no other.",
+            *Stages(datasets, data["seed"]).said,
             "Multigrams: different brackets, skip n-grams and n-grams among a head's tokens in context.",
             *conditions.of_estimates(datasets["rllc"], data, "rllc"),
         ],

@@ -10,6 +10,7 @@ from rllc.analysis.contrasts import BY_CHAIN
 from rllc.figures import conditions, inputs, panels, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Names, Seeds
 from rllc.figures.heads import differences, head_findings
+from rllc.figures.heads.behind import Stages
 from rllc.figures.panels import (
     Panel,
     Row,
@@ -47,11 +48,12 @@ def _drawing(
     said  conditions beside those of all estimates
     """
     source = datasets["rllc"]
-    ends = [*said, *conditions.of_estimates(source, data, "rllc")]
+    stages = Stages(datasets, data["seed"])
+    ends = [*said, *stages.said, *conditions.of_estimates(source, data, "rllc")]
     return Drawing(figure, data.drop_vars(BY_CHAIN, errors="ignore"), title, findings, ends)
 
 
-def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
+def _by_layer(data: xr.Dataset, stages: Stages, *, thick: str = "") -> style.Figure:
     """Draw rows of seed and distribution, and columns of layers, with a legend beside each seed's first row.
 
     With several seeds, the distributions are side by side, so that a seed has one row.
@@ -60,7 +62,7 @@ def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
     """
     labels = inputs.distribution_labels(data)
     rings, rows = style.ring_keys(inputs.ring_reasons((data, "rllc"))), []
-    for _, suffix, one in by_seed(data):
+    for seed, suffix, one in by_seed(data):
         looks = style.head_styles(one["head_type"])
         keys = [*style.head_keys(one["head_type"], looks), *rings]
         for head, look in looks.items() if thick else ():
@@ -70,7 +72,7 @@ def _by_layer(data: xr.Dataset, *, thick: str = "") -> style.Figure:
             for name, label in labels.items()
         ]
         for line in [list(chain(*lines))] if suffix else lines:
-            rows.append(Row(AXIS, line, keys, "head, type"))
+            rows.append(Row(AXIS, stages.behind(seed, line), keys, "head, type"))
             keys = []
     entries = data.sizes["head"] + 2 * len(rings)
     panel = (2.6, 2.1) if data.sizes["seed"] > 1 and len(labels) > 1 else style.PANEL
@@ -89,7 +91,7 @@ def rllc_fig2_wrllc_by_head(datasets: Datasets, *, distribution: Name = None, se
         *head_findings.without_gradient(data.assign_attrs(datasets["rllc"].attrs)),
     ]
     title = f"rLLC of each head over training, on {label}."
-    return _drawing(_by_layer(data), datasets, data, title, findings)
+    return _drawing(_by_layer(data, Stages(datasets, data["seed"])), datasets, data, title, findings)
 
 
 @style.styled
@@ -103,12 +105,12 @@ def rllc_fig3_code_wdrllc(datasets: Datasets, *, distributions: Names = None, se
         refined = datasets["refinement"].sel(seed=data["seed"])
         findings = [*head_findings.geometric_ratios(refined, said), *findings]
     thick = ["Induction heads are drawn thick."] if (data["head_type"] == "induction").any() else []
-    figure = _by_layer(data, thick="induction")
+    figure = _by_layer(data, Stages(datasets, data["seed"]), thick="induction")
     title = f"rLLC of each head over training, on {head_findings.labels(data)}."
     return _drawing(figure, datasets, data, title, findings, thick)
 
 
-def _by_head(data: xr.Dataset) -> style.Figure:
+def _by_head(data: xr.Dataset, stages: Stages) -> style.Figure:
     """Draw a panel per head and a line per distribution, with seeds and layers one below the other.
 
     A row has four panels; with several seeds, eight lower ones.
@@ -123,7 +125,8 @@ def _by_head(data: xr.Dataset) -> style.Figure:
 
     keys = [style.key(label, **(looks[name] | {"color": "#333333"})) for name, label in labels.items()]
     several = data.sizes["seed"] > 1
-    rows = head_grid(data, estimates, Row(AXIS, [], [*keys, *rings], "loss on"), across=8 if several else 4)
+    like = Row(AXIS, [], [*keys, *rings], "loss on")
+    rows = head_grid(data, estimates, like, across=8 if several else 4, behind=stages.behind)
     place = {"margin": 1.6 if rings else 1.4, "entries": len(labels) + len(rings)}
     panel = (1.6, 1.5) if several else (2.0, 1.75)
     figure, axes = sheet(rows, panel=panel, **place, sharex=True, sharey="row")
@@ -131,7 +134,7 @@ def _by_head(data: xr.Dataset) -> style.Figure:
     return figure
 
 
-def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure:
+def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None, stages: Stages) -> style.Figure:
     """Draw rows of seeds and layers, columns of distributions, and a line per head.
 
     apart  contrasts of one distribution with each other one (distribution, ...), by layer: in separate rows;
@@ -151,6 +154,7 @@ def _by_distribution(data: xr.Dataset, apart: xr.Dataset | None) -> style.Figure
             ]
             keys = [*style.head_keys(one["head_type"], heads), *([] if rows else rings)]
             less = [] if apart is None else _contrasts(apart, apart.sel(seed=seed), labels, heads)
+            panels, less = (stages.behind(seed, each) for each in (panels, less))
             rows.append(Row(f"layer {layer}\n{AXIS}", panels + less * beside, keys, "head, type"))
             if less and not beside:
                 below.append(Row(f"layer {layer}\ndifference", less))
@@ -197,7 +201,9 @@ def rllc_fig5_one_layer_drllc(
     ]
     title = f"rLLC of each head over training, on {said[natural]} and on {said[generated]}."
     targets = f"On {said[generated]} that model's predictions are the targets."
-    return _drawing(_by_head(data), datasets, data, title, findings, [targets])
+    return _drawing(
+        _by_head(data, Stages(datasets, data["seed"])), datasets, data, title, findings, [targets]
+    )
 
 
 @style.styled
@@ -216,7 +222,8 @@ def rllc_by_distribution(
     layer          layer of the heads drawn; default all
     """
     data = inputs.of_layer(_estimates(datasets, seeds, distributions), layer)
-    figure = _by_distribution(data, apart := differences.between(data, reference))
+    apart = differences.between(data, reference)
+    figure = _by_distribution(data, apart, Stages(datasets, data["seed"]))
     if apart is None:
         names = data["distribution"].values.tolist()[: head_findings.LISTED]
         title = f"rLLC of each head over training, on {head_findings.labels(data)}."

@@ -10,9 +10,11 @@ from rllc.analysis.staggered import induction_heads, others, together
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
 from rllc.figures.findings import MOST, over_seeds
+from rllc.figures.heads.behind import Stages
 from rllc.figures.heads.head_findings import at_end, at_step, highest
 from rllc.figures.panels import Panel, Row, by_seed, curve, level, sheet
 
+TEXTS = 2  # largest number of other texts
 PLAIN, GONE = {"color": "#222222", "marker": "o"}, {"color": "#999999", "marker": "^", "linestyle": ":"}
 
 
@@ -25,7 +27,8 @@ def rllc_fig10_staggered_induction(
     distribution  default "code", else the first of the score's
 
     The score of a head is that with all other induction heads mean-ablated. Right, the joint refined LLC
-    where it is sampled (``components``), the score as it is, and without all of them.
+    where it is sampled (``components``), the score as it is, and without all of them. Beside these, that of
+    the intact model on other texts (``metrics``).
     """
     icl = inputs.of_seeds(inputs.need(datasets, "induction_ablation", "icl_score"), seeds)
     name = inputs.distribution_names(icl, None if distribution is None else [distribution], ("code",))[0]
@@ -36,14 +39,17 @@ def rllc_fig10_staggered_induction(
     known = rllc[kept].sel(distribution=[name], seed=data["seed"])
     data = data.assign(known.rename(step="step_rllc"))
     data = data.assign(head_type=inputs.types_of(datasets, known["head"], data["seed"]))
-    rows, joint, drawn = [], {}, []
+    texts = _of_texts(datasets, data, name)
+    data = data if texts is None else data.merge(texts)
+    rows, joint, drawn, stages = [], {}, [], Stages(datasets, data["seed"])
     for seed, suffix, one in by_seed(data.sel(distribution=name)):
         heads = induction_heads(one["head_type"])
         at = {"seed": seed, "distribution": name}
         all_of_them = together(datasets.get("components"), heads, **at) if len(heads) > 1 else None
         if all_of_them is not None:
             joint[seed] = all_of_them["rllc"]
-        rows += _rows(one, heads, all_of_them, suffix)
+        made = _rows(one, heads, all_of_them, suffix)
+        rows += [row._replace(panels=stages.behind(seed, row.panels)) for row in made]
         drawn.append(one["icl_score"].sel(ablated=_ablated(heads)).values.ravel())
     figure, _ = sheet(rows, panel=(3.2, 2.0), margin=2.0, sharex=True, sharey="row")
     if joint:
@@ -61,6 +67,7 @@ def rllc_fig10_staggered_induction(
         _findings(data.sel(distribution=name), shown),
         [
             *_bands(data["icl_score_se"]),
+            *stages.said,
             *_without(shown),
             *conditions.setting(rllc),
             *conditions.contexts(icl, "induction_ablation"),
@@ -90,6 +97,12 @@ def _rows(one: xr.Dataset, heads: list[str], together: xr.Dataset | None, suffix
     score = one[["icl_score", "icl_score_se"]]
     plain = [("none", PLAIN), *([("all", GONE)] if heads else [])]
     alone = [(others(heads, head), looks[head]) for head in heads] if len(heads) > 1 else plain
+    named = [*zip(one["text"].values, one["text_label"].values, strict=True)] if "text" in one.dims else []
+    texts: dict[str, str] = dict(named)
+    styles = style.distribution_styles(list(texts))
+    styles = {name: styles[name] | {"linewidth": 0.9, "markersize": 2.0} for name in texts}
+    alike = one[[name for name in one.data_vars if str(name).startswith("icl_score_of_text")]]
+    of_texts = [curve(alike.sel(text=name), "icl_score_of_text", look) for name, look in styles.items()]
     left = [
         Panel(
             f"{('no', 'the', 'each')[min(len(heads), 2)]} induction head{suffix}",
@@ -98,7 +111,10 @@ def _rows(one: xr.Dataset, heads: list[str], together: xr.Dataset | None, suffix
         ),
         Panel(
             "without the others" if len(heads) > 1 else "as it is, and without it" if heads else "as it is",
-            [curve(score.sel(ablated=name), "icl_score", look) for name, look in alone],
+            [
+                *(of_texts if len(heads) < 2 else []),
+                *(curve(score.sel(ablated=name), "icl_score", look) for name, look in alone),
+            ],
             over=level(),
             steps=score["step"].values,
         ),
@@ -111,7 +127,7 @@ def _rows(one: xr.Dataset, heads: list[str], together: xr.Dataset | None, suffix
         ),
         Panel(
             "as it is, and without all",
-            [curve(score.sel(ablated=name), "icl_score", look) for name, look in plain],
+            [*of_texts, *(curve(score.sel(ablated=name), "icl_score", look) for name, look in plain)],
             over=level(),
         ),
     ]
@@ -119,6 +135,7 @@ def _rows(one: xr.Dataset, heads: list[str], together: xr.Dataset | None, suffix
     two = len(heads) > 1
     keys.append(style.key("all, or as it is" if two else "as it is", **PLAIN))
     keys += [style.key("all ablated" if two else "ablated", **GONE)] if heads else []
+    keys += [style.key(f"as it is, on\n{style.short(texts[name])}", **look) for name, look in styles.items()]
     return [
         Row("refined LLC", [left[0], *([right[0]] if two else [])], keys),
         Row("ICL score (nats/token)", [left[1], *([right[1]] if two else [])]),
@@ -146,11 +163,46 @@ def _findings(data: xr.Dataset, heads: Mapping[int, Sequence[str]]) -> list[Find
     found = of(f"{name} {when}", "none", [*heads])
     if some:
         found += of(f"{name} {when} without any induction head", "all", some)
+    found += _on_texts(data, name)
     several = next(iter(heads.values())) if len(heads) == 1 else []
     for head in several if len(several) > 1 else []:
         found += of(f"{name} {when} with {head} as the only induction head", others(several, head), [*heads])
     return [*found, *highest(at_end(_induction(data), "rllc"), "rllc", "rLLC", "of the induction heads")][
         :MOST
+    ]
+
+
+def _of_texts(datasets: Datasets, data: xr.Dataset, name: str) -> xr.Dataset | None:
+    """Return the intact model's score on the first other texts (seed, step, text); None if there is none."""
+    metrics = datasets.get("metrics")
+    if metrics is None or "icl_score" not in metrics:
+        return None
+    names = [each for each in metrics["distribution"].values.tolist() if each != name][:TEXTS]
+    if not names:
+        return None
+    kept = [each for each in ("icl_score", "icl_score_se") if each in metrics]
+    one = metrics[kept].sel(distribution=names).reindex(seed=data["seed"], step=data["step"])
+    labels = [*inputs.distribution_labels(one).values()]
+    one = one.reset_coords(drop=True).rename(distribution="text")
+    one = one.rename({each: each.replace("score", "score_of_text") for each in kept})
+    return one.assign_coords(text_label=("text", np.asarray(labels, dtype=object)))
+
+
+def _on_texts(data: xr.Dataset, name: str) -> list[Finding]:
+    """Return the last scores of the intact model on other texts."""
+    if "icl_score_of_text" not in data:
+        return []
+    last = at_end(data, "icl_score_of_text")
+    error = last.get("icl_score_of_text_se")
+    return [
+        found
+        for text, label in zip(last["text"].values, last["text_label"].values, strict=True)
+        for found in over_seeds(
+            f"{name} {at_step(last)} on {label}",
+            last["icl_score_of_text"].sel(text=text),
+            None if error is None else error.sel(text=text),
+            "nats/token",
+        )
     ]
 
 

@@ -10,6 +10,7 @@ from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seed, Seeds
 from rllc.figures.findings import known
 from rllc.figures.heads import head_findings
+from rllc.figures.heads.behind import Stages
 from rllc.figures.heads.clusters_named import cluster_keys, look_of, name_clusters, title_look
 from rllc.figures.heads.head_findings import at_end
 from rllc.figures.panels import Panel, Row, by_seed, curve, of_heads, sheet
@@ -60,7 +61,8 @@ def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
     curves = rllc[kept].sel(seed=[first, other], distribution=name, head=one["head"].values)
     data = xr.merge([curves.drop_attrs(deep=False), one], join="left", compat="override")
     data = data.assign(head_type=inputs.types_of(datasets, data["head"], data["seed"]))
-    figure = _sheet(data, first)
+    stages = Stages(datasets, data["seed"])
+    figure = _sheet(data, first, stages)
     label, types = inputs.one_label(rllc, name), whole["types"].sel(seed=first)
     return Drawing(
         figure,
@@ -70,6 +72,7 @@ def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
         [
             "Clusters: K-means with the shape-based distance. p: by permutation of heads.",
             f"Types after heads: {LETTERS}.",
+            *stages.said,
             *_too_few(data.sel(seed=other), types),
             *conditions.unreliable(data, "rllc"),
             *conditions.missing(data, "rllc"),
@@ -78,7 +81,7 @@ def _of_seed(datasets: Datasets, seed: Seed, place: int) -> Drawing:
     )
 
 
-def _sheet(data: xr.Dataset, first: int) -> style.Figure:
+def _sheet(data: xr.Dataset, first: int, stages: Stages) -> style.Figure:
     keys = [*cluster_keys(data["cluster"]), *style.ring_keys(inputs.ring_reasons((data, "rllc")))]
     numbers, rows = data["n_clusters"].values.tolist(), []
     every = [_typed(cell) for _, _, cell in by_seed(data) for cell in _of_scopes(cell).values()]
@@ -97,7 +100,7 @@ def _sheet(data: xr.Dataset, first: int) -> style.Figure:
                 panels.append(Panel(f"k = {k}", lines, look, over=partial(name_clusters, **names)))
             whose = "clustered" if seed == first else "carried over"
             label = f"seed {seed}, {scope}\n{whose}\nrefined LLC"
-            rows.append(Row(label, panels, [] if rows else keys))
+            rows.append(Row(label, stages.behind(seed, panels), [] if rows else keys))
     return sheet(rows, panel=(WIDTH, 1.9), margin=1.5, sharex=True, sharey="row")[0]
 
 
@@ -165,6 +168,7 @@ def rllc_fig23_other_seeds(
     data = data.sel(distribution=inputs.distribution_names(data, distributions, ("mixture", "code")))
     labels, rows = inputs.distribution_labels(data), []
     rings = style.ring_keys(inputs.ring_reasons((data, "rllc")))
+    stages = Stages(datasets, data["seed"])
     for seed in data["seed"].values.tolist():
         one = data.sel(seed=seed)
         looks = style.head_styles(one["head_type"])
@@ -173,10 +177,10 @@ def rllc_fig23_other_seeds(
             for name, label in labels.items()
         ]
         keys = [*style.head_keys(one["head_type"], looks), *([] if rows else rings)]
-        rows.append(Row("refined LLC", panels, keys, "head, type"))
+        rows.append(Row("refined LLC", stages.behind(seed, panels), keys, "head, type"))
     entries = data.sizes["head"] + len(rings)
     figure, _ = sheet(rows, panel=(3.1, 2.6), entries=entries, sharex=True, sharey=True)
-    ends = conditions.of_estimates(datasets["rllc"], data, "rllc")
+    ends = [*stages.said, *conditions.of_estimates(datasets["rllc"], data, "rllc")]
     title = f"rLLC of each head over training on {head_findings.labels(data)}, of other training seeds."
     return Drawing(figure, data, title, _of_seeds(data, labels), ends)
 

@@ -50,7 +50,7 @@ MEASURE = MeasureSpec(
         "rllc_fig17_ablations": FigureSpec(
             "rllc.figures.heads.ablations:rllc_fig17_ablations",
             ("ablation",),
-            ("attention_scores",),
+            ("attention_scores", "stages"),
             "baselines",
         )
     },

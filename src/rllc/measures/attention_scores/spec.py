@@ -110,7 +110,7 @@ MEASURE = MeasureSpec(
     ),
     figures={
         "rllc_fig7_kcomposition": FigureSpec(
-            "rllc.figures.heads.composition:rllc_fig7_kcomposition", ("attention_scores",)
+            "rllc.figures.heads.composition:rllc_fig7_kcomposition", ("attention_scores",), ("stages",)
         )
     },
 )

@@ -80,7 +80,10 @@ MEASURE = MeasureSpec(
     stream="fisher",
     figures={
         "rllc_fig15_fim_trace": FigureSpec(
-            "rllc.figures.heads.curvature:rllc_fig15_fim_trace", ("fisher",), ("hessian",), "baselines"
+            "rllc.figures.heads.curvature:rllc_fig15_fim_trace",
+            ("fisher",),
+            ("hessian", "stages"),
+            "baselines",
         )
     },
 )

@@ -61,7 +61,7 @@ MEASURE = MeasureSpec(
         "rllc_fig14_hessian_trace": FigureSpec(
             "rllc.figures.heads.curvature:rllc_fig14_hessian_trace",
             needs=("hessian",),
-            uses=("attention_scores", "rllc"),
+            uses=("attention_scores", "rllc", "llc", "stages"),
             category="baselines",
         )
     },

@@ -9,6 +9,7 @@ from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
 from rllc.figures.findings import over_seeds
+from rllc.figures.heads.behind import Stages
 from rllc.figures.heads.head_findings import at_end, at_step
 from rllc.figures.panels import Curve, Panel, Row, by_seed, sheet
 
@@ -36,12 +37,13 @@ def rllc_fig16_hessian_rank(datasets: Datasets, *, distribution: Name = None, se
     text = inputs.one_label(data, name)
     data = data[[*NAMES, *BOUNDS, *ENDS]].sel(distribution=name)
     made, rows = recorded(datasets["hessian_rank"], "hessian_rank"), []
-    for _, suffix, one in by_seed(data):
+    stages = Stages(datasets, data["seed"])
+    for seed, suffix, one in by_seed(data):
         panels = [
             Panel(f"{label} range{suffix}", _curves(cell), under=_bracket(cell), over=_counts)
             for label, cell in ((label, one.sel(rank_range=label)) for label in one["rank_range"].values)
         ]
-        rows.append(Row("number of eigenvalues\nabove the threshold", panels, _keys()))
+        rows.append(Row("number of eigenvalues\nabove the threshold", stages.behind(seed, panels), _keys()))
     figure, _ = sheet(rows, panel=(3.4, 2.8), margin=2.0, sharex=True, sharey=True)
     return Drawing(
         figure,
@@ -52,6 +54,7 @@ def rllc_fig16_hessian_rank(datasets: Datasets, *, distribution: Name = None, se
             *([f"Measured on {made['contexts']} contexts with {made['probes']} probes."] if made else []),
             conditions.band(data["hessian_rank_se"], "over probes", "Bands of polynomials"),
             "Band of Lanczos: what the probes leave open.",
+            *stages.said,
             *_too_narrow(data, made),
             *conditions.missing(data, "hessian_rank"),
             *conditions.seeds(data),

@@ -112,7 +112,10 @@ MEASURE = MeasureSpec(
     stream="hessian_rank",
     figures={
         "rllc_fig16_hessian_rank": FigureSpec(
-            "rllc.measures.hessian_rank.figure:rllc_fig16_hessian_rank", ("hessian_rank",), (), "baselines"
+            "rllc.measures.hessian_rank.figure:rllc_fig16_hessian_rank",
+            ("hessian_rank",),
+            ("stages",),
+            "baselines",
         )
     },
 )

@@ -6,6 +6,7 @@ from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
 from rllc.figures.findings import over_seeds
+from rllc.figures.heads.behind import Stages
 from rllc.figures.heads.head_findings import at_end, at_step
 from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, level, sheet
 
@@ -31,8 +32,8 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
         inputs.need(datasets, "path_patching", "loss", "rise", "rise_into", "members"), seeds
     )
     data = data.sel(closers="all", drop=True)
-    rows = []
-    for _, suffix, one in by_seed(data):
+    rows, stages = [], Stages(datasets, data["seed"])
+    for seed, suffix, one in by_seed(data):
         senders, receiver = (_member(one, role) for role in ("multigram0", "dyck"))
         kinds = one["brackets"].values.tolist()
         losses = [
@@ -50,14 +51,13 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
             for kind in kinds
         ]
         keys = [style.key(text, **look) for text, look in CONDITIONS.values()]
-        rows.append(Row("loss (nats/closing bracket)", losses, keys))
+        rows.append(Row("loss (nats/closing bracket)", stages.behind(seed, losses), keys))
         named = [
             style.key(f"into {receiver or 'no head'}", **CONDITIONS["patched"][1]),
             style.key("into each other later head", **OTHER),
         ]
-        rows.append(
-            Row("loss added (nats)", added, named, f"path from {senders.replace('+', ', ') or 'no head'}")
-        )
+        label = f"path from {senders.replace('+', ', ') or 'no head'}"
+        rows.append(Row("loss added (nats)", stages.behind(seed, added), named, label))
     figure, _ = sheet(rows, panel=(3.2, 2.1), margin=1.8, sharex=True, sharey="row")
     made = recorded(datasets["path_patching"], "path_patching")
     return Drawing(
@@ -67,6 +67,7 @@ def rllc_fig6_dyck_path_patching(datasets: Datasets, *, seeds: Seeds = None) -> 
         _findings(data),
         [
             "Patched: the bracket head alone sees the mean outputs of layer 0's multigram heads.",
+            *stages.said,
             *(
                 [conditions.band(data["loss_se"], f"over {made['examples']} contexts of each kind")]
                 if made

@@ -117,7 +117,7 @@ MEASURE = MeasureSpec(
     stream_of_seed=False,
     figures={
         "rllc_fig6_dyck_path_patching": FigureSpec(
-            "rllc.measures.path_patching.figure:rllc_fig6_dyck_path_patching", ("path_patching",)
+            "rllc.measures.path_patching.figure:rllc_fig6_dyck_path_patching", ("path_patching",), ("stages",)
         )
     },
 )

@@ -110,6 +110,8 @@ ANALYSES = (
             ),
             "agreement_vectors": Variable("", "", ("scope", "vectors", "algorithm", "n_clusters")),
             "cluster_standardized": Variable("", "", ("head", "n_clusters")),
+            "consensus": Variable("", "", ("head", "n_clusters")),
+            "consensus_agreement": Variable("", "", ("scope", "n_clusters")),
             **{
                 name: Variable("", "", ("step",))
                 for name in (

@@ -28,6 +28,11 @@ ANALYSIS = AnalysisSpec(
     function="rllc.analysis.kcomposition:kcomposition",
     variables={
         "turnaround": Variable("share of pairs of multigram heads whose K-composition turns", "1", ("step",)),
+        "turnaround_se": Variable(
+            "standard error of that share by the spread of pairs at the first step", "1", ("step",)
+        ),
+        "null": Variable("mean K-composition of all pairs at the first step", "1", ("step",)),
+        "null_se": Variable("standard error over pairs of that mean", "1", ("step",)),
         "coupled": Variable(
             "correlation of a multigram head's K-composition curves with two later ones", "1", ("step",)
         ),
