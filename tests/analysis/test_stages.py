@@ -6,8 +6,10 @@ import xarray as xr
 from scipy.special import expit
 
 from rllc.analysis.against_loss import against_loss
+from rllc.analysis.plateaus import FLATNESS
 from rllc.analysis.stages import stages
 from rllc.claims.published import DATA
+from rllc.study.analyses.stages import HessianStages, Stages
 
 STEP = np.array([0, *np.geomspace(100, 50_000, 40).astype(int)])
 DIMS = ("seed", "step", "distribution")
@@ -146,3 +148,7 @@ def test_the_flat_start_is_a_boundary_and_counts_are_by_tolerance(made):
     wide = stages({"llc": llc(30.0, [0], ["mixture"], fall_and_rise)}, tolerance=8.0, flatness=0.04)
     count = wide["boundary_step"].notnull().sum("boundary").squeeze()
     assert int(count) == int(one["boundary_count"].sel(flatness=0.04))
+
+
+def test_default_tolerance_of_the_config_is_that_of_the_rule():
+    assert Stages().flatness == HessianStages().flatness == FLATNESS
