@@ -42,7 +42,7 @@ def test_metrics_leave_out_the_end_of_a_range_of_positions():
     xr.testing.assert_identical(found, by_hand)
     without = of(metrics(DATA, contexts=20, batch_size=10, icl_early=None, icl_late=None, accuracy=False))
     assert set(without.data_vars) == {
-        "loss", "loss_se", "loss_by_position", "loss_by_position_se", "weight_norm",
+        "loss", "loss_se", "loss_by_block", "loss_by_position", "loss_by_position_se", "weight_norm",
     }  # fmt: skip
 
 

@@ -75,5 +75,6 @@ def test_losses_have_the_unit_of_the_task(config):
     assert {name: variable.unit for name, variable in squares.items() if spec.all_variables[name].unit == NATS} == {
         "loss": "squared error", "loss_by_position": "squared error", "icl_score": "squared error",
         "icl_score_se": "squared error", "loss_se": "squared error", "loss_by_position_se": "squared error",
+        "loss_by_block": "squared error", "icl_score_by_block": "squared error",
     }  # fmt: skip
     assert squares["weight_norm"] == spec.all_variables["weight_norm"]
