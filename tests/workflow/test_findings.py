@@ -288,8 +288,10 @@ def composition(figure: Figure, match: re.Match) -> xr.DataArray:
     return one
 
 
-def composition_of_all(figure: Figure, match: re.Match) -> xr.DataArray:
-    return figure["attention_scores"]["k_composition"].sel(step=step(match)).mean()
+def composition_of_all(figure: Figure, match: re.Match) -> tuple:
+    pairs = figure["attention_scores"]["k_composition"].sel(step=step(match)).values
+    pairs = pairs[np.isfinite(pairs)]
+    return pairs.mean(), stats.sem(pairs)
 
 
 def icl_score(figure: Figure, match: re.Match) -> tuple:
@@ -399,6 +401,60 @@ def agreement(figure: Figure, match: re.Match) -> float:
     labels = labels.transpose("n_clusters", "algorithm", "head").values
     each = [adjusted_rand(a, b) for of_number in labels for a, b in combinations(of_number, 2)]
     return np.nanmedian(each)
+
+
+def all_votes(figure: Figure, k: int) -> tuple[np.ndarray, list[int]]:
+    """Return all clusterings of a number of clusters [clustering, head], and how often each counts."""
+    data = figure["clusters"].sel(n_clusters=k)
+    rows, counts = [], []
+    for algorithm in data["algorithm"].values:
+        one = data.sel(algorithm=algorithm)
+        of = [one["cluster"], *(one["cluster_checkpoints"].sel(vectors=v) for v in data["vectors"].values)]
+        rows += [each.values for each in of]
+        counts += [2 if algorithm == "sbd_kmeans" else 1] * len(of)
+    return np.stack(rows), counts
+
+
+def agreement_with_vote(figure: Figure, match: re.Match) -> float:
+    rows, counts = all_votes(figure, int(match["k"]))
+    vote = figure["clusters"]["consensus"].sel(n_clusters=int(match["k"])).values
+    return np.average([adjusted_rand(vote, row) for row in rows], weights=counts)
+
+
+def vote_with_types(figure: Figure, match: re.Match) -> float:
+    vote = figure["clusters"]["consensus"].sel(n_clusters=int(match["k"]))
+    if figure.name.startswith("rllc_fig1"):
+        vote = in_layer(vote, figure.name[-1])
+    kinds = figure["attention_scores"]["head_type"].sel(head=vote["head"])
+    return adjusted_rand(vote.values, kinds.values)
+
+
+def ngrams_effect(figure: Figure, match: re.Match) -> tuple:
+    """Return the share of a layer in the rises at n-grams, in per cent, and its error over contexts."""
+    data = figure["tokens"].sel(step=step(match))
+    there = (data["pattern_index"] == data["pattern"].values.tolist().index("ngram")).values
+    rise, context = np.where(there, data["rise"].values.astype(float), 0.0), data["context"].values
+    own = (data["layer"] == int(match["layer"])).values
+    sums = np.array(
+        [
+            [rise[(context == c) & there].sum(), rise[own][(context == c)[own]].sum()]
+            for c in {*context[there]}
+        ]
+    )
+    share = sums[:, 1].sum() / sums[:, 0].sum()
+    spread = np.std(sums[:, 1] - share * sums[:, 0], ddof=1) * np.sqrt(len(sums))
+    return 100 * share, 100 * spread / sums[:, 0].sum()
+
+
+def attention_to_spaces(figure: Figure, match: re.Match) -> tuple:
+    of_type(figure, match["head"], match["type"])
+    one = figure["tokens"].sel(step=step(match), head=match["head"])
+    lone, excess = one["text"].values == " ", []
+    for n in np.flatnonzero(one["shown_rank"] >= 0):
+        end = int(one["position"][int(one["shown_rank"][n])]) + 1
+        spaces = lone[one["shown_token"].isel(shown=n).values[:end]]
+        excess.append(one["attention"].isel(shown=n).values[:end][spaces].sum() - spaces.mean())
+    return np.mean(excess), stats.sem(excess)
 
 
 def clusters_of_layer(figure: Figure, match: re.Match) -> int:
@@ -650,6 +706,12 @@ ROWS = [
         r"median adjusted Rand index over pairs and k",
         agreement,
     ),
+    Row(
+        r"agreement with the majority vote \(k = (?P<k>\d+)\), mean adjusted Rand index", agreement_with_vote
+    ),
+    Row(r"adjusted Rand index of the majority vote \(k = (?P<k>\d+)\) with types", vote_with_types),
+    Row(rf"n-grams' effect in layer (?P<layer>\d+) at {STEP}", ngrams_effect),
+    Row(rf"highest attention to lone spaces at {STEP}, {HEAD}", attention_to_spaces),
     Row(r"clusters with heads of layer (?P<layer>\d+), of k = (?P<k>\d+)", clusters_of_layer),
     Row(r"highest silhouette of an algorithm, k = (?P<k>\d+)", silhouette),
     Row(r"largest token accuracy, never (?P<never>[\d.]+)", largest_accuracy),

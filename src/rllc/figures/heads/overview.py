@@ -70,8 +70,8 @@ def rllc_fig1_overview(
     kinds = [kind for kind in style.TYPE_COLORS if kind in one["head_type"].values]
     _below(axes[1], [style.key(kind, color=style.TYPE_COLORS[kind], linewidth=2.4) for kind in kinds])
     _memory(axes[2], one, layer)
+    named_below(figure, axes)  # before the labels of heads are placed
     _names(axes, one, own, by_cluster, by_type)
-    named_below(figure, axes)
     return _drawing(datasets, figure, one.expand_dims("seed"), own, group)
 
 

@@ -198,7 +198,7 @@ def _on_texts(data: xr.Dataset, name: str) -> list[Finding]:
         found
         for text, label in zip(last["text"].values, last["text_label"].values, strict=True)
         for found in over_seeds(
-            f"{name} {at_step(last)} on {label}",
+            f"{name} on {label} {at_step(last)}",
             last["icl_score_of_text"].sel(text=text),
             None if error is None else error.sel(text=text),
             "nats/token",
