@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 from rllc.analysis.head_types import head_types
+from rllc.analysis.kinds import THRESHOLDS
 from rllc.models.attention_only import model
 from rllc.models.weights import weight_norm
 from rllc.study import defaults, parameters
@@ -132,3 +133,8 @@ def test_all_checkpoints_share_their_noise_as_published(study):
     samplings = [language.sampling, *language.sampling_variants.values()]
     kinds = [kind for sampling in samplings for kind in (sampling.heads, sampling.full) if kind]
     assert len(kinds) == 4 and all(kind.seeded for kind in kinds)
+
+
+def test_the_default_study_and_the_published_scale_share_the_thresholds_of_types(study):
+    every = [read(defaults.load([])).experiments["language"], study.experiments["language"]]
+    assert [each.head_types.model_dump() for each in every] == [THRESHOLDS, THRESHOLDS]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.kinds import TYPES
+from rllc.analysis.kinds import THRESHOLDS, TYPES
 from rllc.vocabulary import describe
 
 SCORES = {
@@ -14,7 +14,6 @@ SCORES = {
     "current-token": "current_token",
     "induction": "prefix_matching",
 }
-THRESHOLDS = {"previous_token": 0.2, "current_token": 0.2, "prefix_matching": 0.05}
 # Prefix-matching score of any head at which induction begins, at any checkpoint; "early" ends there. Our
 # value: five times the score of random weights in contexts of 128 tokens (0.011).
 INDUCTION_BEGINS = 0.05
