@@ -213,8 +213,8 @@ FIGURES: dict[str, FigureSpec] = {
         "rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("attention_scores", "refinement")
     ),
     "rllc_fig5_one_layer_drllc": _heads(
-        "rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("attention_scores",)
-    ),
+        "rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=("attention_scores", "metrics")
+    )._replace(several=True, others=("metrics",)),
     "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=("attention_scores",)),
     "rllc_fig11_memorisation": _heads(
         "memorisation:rllc_fig11_memorisation", "tokens", "classification", "rllc", uses=("attention_scores",)

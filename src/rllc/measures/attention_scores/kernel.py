@@ -5,7 +5,7 @@ tokens apart (arXiv 2402.02364, App. B.4; the authors' code where it says more t
 ``length``, sets every size; 128 gives the authors' own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from rllc.measures.architecture import architecture_of
 from rllc.measures.composition import composition_scores
 from rllc.measures.data import Data, Measurement
 from rllc.measures.errors import error_of_mean
+from rllc.measures.precise import count_at
 from rllc.models.loss import token_losses
 from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights, attention, attention_inputs, embed, forward
@@ -23,12 +24,18 @@ from rllc.seeds import generator
 from rllc.vocabulary import head_coords, head_labels
 
 
-def attention_scores(data: Data, *, sequences: int, length: int) -> Measurement:
-    """Attention scores on random tokens, the gap of a repeated sequence, and Q-, K- and V-composition."""
-    random = {"bos": data.bos, "seed": data.stream, "sequences": sequences, "length": length}
+def attention_scores(
+    data: Data, *, sequences: int, length: int, precise: int | None = None, precise_at: Collection[int] = ()
+) -> Measurement:
+    """Attention scores on random tokens, the gap of a repeated sequence, and Q-, K- and V-composition.
+
+    At the steps ``precise_at`` there are ``precise`` sequences.
+    """
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         architecture = architecture_of(model)
+        count = count_at(step, sequences, precise, precise_at)
+        random = {"bos": data.bos, "seed": data.stream, "sequences": count, "length": length}
         scores = [
             head_scores(weights, architecture=architecture, **random),
             repeat_gap(weights, architecture=architecture, **random),
