@@ -14,6 +14,9 @@ from rllc.units import NATS as NATS
 
 STATUS = ("ok", "nonfinite", "diverged", "missing")
 FREEDOM = "degrees_of_freedom"  # attribute of a standard error over few units: their number less one
+# Attributes of an error over more units at some steps: these steps, and the degrees of freedom there. FREEDOM
+# is then the smaller number, which holds at every step.
+PRECISE_AT, PRECISE_FREEDOM = "precise_at", "precise_degrees_of_freedom"
 
 
 def head_label(layer: int, head: int) -> str:

@@ -197,3 +197,26 @@ def test_largest_means_begin_with_the_step_at_the_limit():
     only = largest_means(every)
     assert only["step"].values.tolist() == [step[2 + PEAK_WINDOW // 2]]
     assert float(only[0]) == pytest.approx(every.values[2:].mean())
+
+
+def test_mean_near_the_end_has_the_noise_of_training():
+    losses = curve([9, 9, 9, 6.14, 5.53, 4.91, 6.21])
+    mean, error = curves.end_mean(losses)
+    assert float(mean) == pytest.approx(5.6975)
+    assert float(error) == pytest.approx(np.std([6.14, 5.53, 4.91, 6.21], ddof=1) / 2)
+    assert float(curves.end_mean(losses, 2)[0]) == pytest.approx(5.56)
+
+
+def test_mean_near_the_end_covers_the_level_of_noisy_checkpoints():
+    """95 % of Student intervals with 3 degrees of freedom hold the truth, 3."""
+    noisy = xr.DataArray(np.random.default_rng(0).normal(3, 0.5, (4000, 7)), {"step": STEP}, ["draw", "step"])
+    mean, error = curves.end_mean(noisy)
+    assert float((abs(mean - 3) < 3.182 * error).mean()) == pytest.approx(0.95, abs=0.015)
+
+
+def test_mean_near_the_end_needs_its_checkpoints():
+    with pytest.raises(NotJudged, match="4 checkpoints needs 4, has 3"):
+        curves.end_mean(curve([1, 2, 3]))
+    absent = curve([1, 2, 3, 4, 5]).assign_coords({LAST_STEP: 63})
+    with pytest.raises(NotJudged, match="last checkpoint"):
+        curves.end_mean(absent)

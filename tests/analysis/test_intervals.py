@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from rllc.analysis.intervals import FEW, degrees_of_freedom, few, half_width
-from rllc.vocabulary import FREEDOM
+from rllc.vocabulary import FREEDOM, PRECISE_AT, PRECISE_FREEDOM
 
 
 def of_probes(values, **facts):
@@ -42,3 +42,15 @@ def test_degrees_of_freedom_are_recorded_or_those_of_effective_draws():
     assert degrees_of_freedom(data, "llc").values.tolist() == [np.inf, 1, np.inf]
     data["llc_se"].attrs[FREEDOM] = 3
     assert degrees_of_freedom(data, "llc") == 3
+
+
+def test_degrees_of_freedom_of_steps_with_more_units():
+    values = np.random.default_rng(0).normal(size=(3, 4))
+    more = {FREEDOM: 3, PRECISE_AT: [20], PRECISE_FREEDOM: 63}
+    data = of_probes(values, **more).assign_coords(step=[0, 10, 20])
+    assert degrees_of_freedom(data, "trace").values.tolist() == [3, 3, 63]
+    widening = (half_width(data["trace_se"]) / data["trace_se"]).values
+    assert widening == pytest.approx([1.197, 1.197, 1.008], abs=0.001)
+    assert few(data["trace_se"]) == 3  # what captions say holds at every step
+    last = data.isel(step=-1)
+    assert float(degrees_of_freedom(last, "trace")) == 63

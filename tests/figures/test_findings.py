@@ -7,7 +7,18 @@ import pytest
 import xarray as xr
 
 from rllc.figures.drawing import Finding, rounded
-from rllc.figures.findings import WORDS, at_end, by_seed, fitting, known, largest, last, over_seeds, percent
+from rllc.figures.findings import (
+    WORDS,
+    at_end,
+    by_seed,
+    fitting,
+    known,
+    largest,
+    last,
+    near_end,
+    over_seeds,
+    percent,
+)
 
 NAN = np.nan
 
@@ -100,3 +111,29 @@ def test_fitting_keeps_findings_in_order_while_the_caption_has_room():
 
 def test_rounded_ignores_errors_that_are_rounding_of_the_computer():
     assert rounded(0.9000000000000001, 3e-16) == "0.9"
+
+
+def test_near_the_end_is_the_mean_of_four_checkpoints_with_their_noise():
+    values = xr.DataArray([9.0, 6.14, 5.53, 4.91, 6.21], {"step": [0, 1, 2, 3, 4]}, ["step"])
+    noise = np.std([6.14, 5.53, 4.91, 6.21], ddof=1) / 2
+    (found,) = near_end("loss", values, unit="nats")
+    assert found.label == "loss, mean of the last 4 checkpoints" and found.unit == "nats"
+    assert (found.value, found.error) == (pytest.approx(5.6975), pytest.approx(noise))
+    (found,) = near_end("loss", values, xr.full_like(values, 0.4))
+    assert found.error == pytest.approx(np.hypot(noise, 0.4))
+
+
+def test_near_the_end_of_several_seeds_has_mean_and_deviation():
+    values = xr.DataArray(
+        [[1.0, 2, 3, 4, 5], [NAN, 2, 3, 4, 5], [6.0, 6, 6, 6, NAN]],
+        {"seed": [0, 1, 2], "step": [*range(5)]},
+        ["seed", "step"],
+    )
+    (found,) = near_end("loss", values)
+    assert found.value == pytest.approx((3.5 + 3.5 + 6) / 3)
+    assert "mean of the last 4 checkpoints, mean and sd of 3 seeds" in found.label
+
+
+def test_near_the_end_with_few_checkpoints_is_the_last_one():
+    values = xr.DataArray([3.0, 2.0], {"step": [0, 60]}, ["step"])
+    assert near_end("loss", values) == at_end("loss", values)

@@ -50,3 +50,21 @@ def test_measure_by_name_equals_its_kernel_on_the_same_minibatches():
 def test_what_cannot_be_measured_is_named(name, settings, named):
     with pytest.raises(ValueError, match=named):
         measure(name, MODEL, WEIGHTS, BATCHES, **settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "unit"),
+    [
+        ("ablation", {"batch_size": 8}, ("contexts", 16, 40)),
+        ("hessian", {"scored_positions": None, "contexts_at_once": None}, ("probes", 2, 5)),
+        ("fisher", {}, ("probes", 2, 5)),
+        ("attention_scores", {"length": 16}, ("sequences", 4, 9)),
+    ],
+)
+def test_precise_checkpoints_are_measured_on_more(name, settings, unit):
+    key, few, many = unit
+    mixed = settings | {key: few, "precise": many, "precise_at": [7]}
+    for step, count in ((6, few), (7, many)):
+        found = measure(name, MODEL, WEIGHTS, BATCHES, step=step, **mixed)
+        expected = measure(name, MODEL, WEIGHTS, BATCHES, step=step, **settings | {key: count})
+        xr.testing.assert_identical(found, expected)

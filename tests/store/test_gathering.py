@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from rllc.analysis.intervals import degrees_of_freedom
 from rllc.quality import FAULTS, quality_attributes, reasons
 from rllc.store.datasets import read_dataset, write_dataset
 from rllc.store.gathering import OF_TRACES, described, gather, traces_of, whole_grid, with_freedom
@@ -151,6 +152,13 @@ def test_degrees_of_freedom_stay_with_their_error_in_an_unfinished_dataset_and_o
     found = read_dataset(tmp_path / "some.nc").sel(seed=1, distribution="code")
     assert found["rllc_se"].attrs["degrees_of_freedom"] == 3
     assert not any("degrees_of_freedom" in found[name].attrs for name in ("status", "quality"))
+
+
+def test_degrees_of_freedom_of_steps_with_more_units_stay_on_disk(tmp_path):
+    some = gather([part(0, "code", (0, 3)).rename(rllc="rllc_se")], labels=LABELS)
+    write_dataset(with_freedom(some, {"rllc_se": 3}, {"rllc_se": 63}, [3]), tmp_path / "some.nc")
+    found = degrees_of_freedom(read_dataset(tmp_path / "some.nc"), "rllc")
+    assert (found.sel(step=0) == 3).all() and (found.sel(step=3) == 63).all()
 
 
 def test_a_dataset_that_has_all_its_cells_is_not_called_unfinished():

@@ -96,8 +96,12 @@ def of_fisher(f):
     return 14 * f.s.probes * f.one(f.s.batch_size) + generated
 
 
+def kept_tokens(f):
+    return min(f.s.top, int(f.s.share * f.s.searched * f.tokens.predictions))
+
+
 def memory_of_tokens(f):
-    kept = 2 * f.heads * f.s.top + f.s.searched
+    kept = 2 * f.heads * kept_tokens(f) + f.s.searched
     attention = f.s.batch_size * f.heads * f.tokens.context**2
     return 900 + 8 * f.logits(f.s.batch_size) + 2 * 4e-6 * (f.tokens.context * kept + attention)
 
@@ -141,8 +145,8 @@ EXPECTED = {
         lambda f: (8 * f.heads * f.tokens.vocabulary**2, 0),
     ),
     "tokens": (
-        lambda f: (f.heads + 3) * f.one(f.s.searched) + 2 * f.heads * f.s.top * CLASSIFY, memory_of_tokens, lambda f: 0,
-        lambda f: (f.heads * (f.s.shown * 6 * f.tokens.context * 8 + 30 * f.s.top), 2e5),
+        lambda f: (f.heads + 3) * f.one(f.s.searched) + 2 * f.heads * kept_tokens(f) * CLASSIFY, memory_of_tokens, lambda f: 0,
+        lambda f: (f.heads * (f.s.shown * 6 * f.tokens.context * 8 + 30 * kept_tokens(f)), 2e5),
     ),
     "path_patching": (
         lambda f: (1.6 + f.heads / 10) * f.one(2 * f.s.examples), lambda f: 900 + 8 * BATCH(f), lambda f: cost.START,

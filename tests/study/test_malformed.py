@@ -87,7 +87,7 @@ NULLABLE = {
     "scored_positions", "contexts_at_once", "reference_norm", "distributions", "seeds", "components", "rank_tolerance", "batch_size",
     "to_step", "over_heads", "step", "threshold", "against", "versus", "at_least", "at_most", "icl_early", "icl_late",
     "draws", "experiment", "layer", "checkpoints", "points", "of_heads", "given", "code_distribution", "tasks", "until", "places", "factor", "published", "over_seeds",
-    *SamplerOptions.model_fields, "gpu_jobs", "sampler_options", "of", "bound", "stage", "among", "divided_by", "needs", "types",
+    *SamplerOptions.model_fields, "gpu_jobs", "sampler_options", "precise", "precise_at", "share", "of", "bound", "stage", "among", "divided_by", "needs", "types",
 }  # fmt: skip
 # lists that may be empty, or are refused later, with what else contradicts
 EMPTY = {"ranges", "extra", "gpu_jobs", "chunks", "components", "programming", "science", ("claims",)}

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 from rllc.analysis.head_types import head_types
+from rllc.analysis.kinds import THRESHOLDS
 from rllc.models.attention_only import model
 from rllc.models.weights import weight_norm
 from rllc.study import defaults, parameters
@@ -159,3 +160,8 @@ def test_one_layer_of_the_cut_study_has_the_published_step_and_localization():
     assert (one.step_size, one.localization, one.n_beta) == (3e-3, 300, 21.7)
     two = study.experiments["language"].sampling_variants["published"].full
     assert (two.step_size, two.localization, two.n_beta) == (1e-3, 100, 21.7)
+
+
+def test_the_default_study_and_the_published_scale_share_the_thresholds_of_types(study):
+    every = [read(defaults.load([])).experiments["language"], study.experiments["language"]]
+    assert [each.head_types.model_dump() for each in every] == [THRESHOLDS, THRESHOLDS]

@@ -126,7 +126,7 @@ def test_figures_of_claims_go_where_nothing_is_judged(config):
 
 def test_datasets_follow_what_an_experiment_declares(config):
     study = read(config)
-    assert datasets(study.experiments["language_1layer"]) == []
+    assert datasets(study.experiments["language_1layer"]) == ["metrics", "training_loss"]
     language = study.experiments["language"]
     assert datasets(language) == [
         "ablation", "attention_scores", "fisher", "hessian", "hessian_rank", "induction_ablation", "metrics", "ngrams",
@@ -162,7 +162,7 @@ def test_the_overlays_change_only_what_they_name():
 
 def test_text_that_is_trained_on_is_used_though_nothing_is_measured_on_it(config):
     config["experiments"] = {"language": config["experiments"]["language_1layer"]}
-    config["experiments"]["language"]["distributions"] = ["english"]
+    config["experiments"]["language"] |= {"distributions": ["english"], "metrics": None}
     del config["distributions"]["one_layer"]
     only = read(
         {name: type(each)() if name in ("claims", "figures") else each for name, each in config.items()}

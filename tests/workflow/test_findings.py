@@ -26,6 +26,7 @@ CI = "results/ci"
 STEP = r"step (?P<step>[\d,]+)"
 HEAD = r"head (?P<head>\d+:\d+) \((?P<type>.+?)\)"
 SETTING = r"(?P<setting>base setting|likelihood|scaled)"
+NEAR_END = "mean of the last 4 checkpoints"
 PAPER = ["induction", "dyck", "skip_ngram", "ngram"]  # the patterns of arXiv 2410.02984
 NAMES = dict(zip(["induction", "Dyck (brackets)", "skip n-gram", "n-gram"], PAPER, strict=True))
 CLASSES = [name.removesuffix(" (brackets)") for name in [*NAMES][1:]]  # of multigram heads
@@ -347,6 +348,12 @@ def explained_by_chance(figure: Figure, match: re.Match) -> xr.DataArray:
     return 100 * share.sum("pattern").median()
 
 
+def brackets_among_first(figure: Figure, match: re.Match) -> xr.DataArray:
+    one = figure["tokens"].sel(step=step(match), head=match["head"])
+    first = one["pattern_index"].values[: step(match, "count")]
+    return np.mean(first == one["pattern"].values.tolist().index("dyck")) * 100
+
+
 def heads_of_class(figure: Figure, match: re.Match) -> int:
     """Count the heads with a class: the type by scores, else multigram with the pattern that explains most.
 
@@ -572,8 +579,25 @@ def boundaries(figure: Figure, match: re.Match) -> xr.DataArray:
     return ((data["boundary_determined"] == 1) & (data["boundary_kind"] != "start")).sum()
 
 
+def loss_of_model(figure: Figure, match: re.Match) -> tuple:
+    model = {"this model": "language"}.get(match["model"], match["model"].replace(" ", "_"))
+    data = figure.of(f"{model}/metrics.nc").sel(step=step(match))
+    one = data.isel(distribution=np.flatnonzero(data["distribution_label"].values == match["text"])).squeeze()
+    return one["loss_by_position"].mean(), one["loss_se"]
+
+
 def loss_at(figure: Figure, match: re.Match) -> xr.DataArray:
     return only_text(figure, "metrics")["loss_by_position"].sel(step=step(match)).mean()
+
+
+def near_end(values: xr.DataArray) -> tuple:
+    """Return the mean of the last four checkpoints, and the standard error of their noise."""
+    four = values.dropna("step").sortby("step").values[-4:]
+    return four.mean(), four.std(ddof=1) / 2
+
+
+def loss_near_end(figure: Figure, match: re.Match) -> tuple:
+    return near_end(only_text(figure, "metrics")["loss_by_position"].mean("position"))
 
 
 def largest_llc(figure: Figure, match: re.Match) -> tuple:
@@ -590,14 +614,14 @@ def least_bigram_score(figure: Figure, match: re.Match) -> xr.DataArray:
     return figure.on("ngrams")["bigram_score"].idxmin("step")
 
 
-def bigram_score_above(figure: Figure, match: re.Match) -> xr.DataArray:
-    data = figure.on("ngrams").sel(step=step(match))
-    return data["bigram_score"] - data["bigram_entropy"]
+def bigram_score_above(figure: Figure, match: re.Match) -> tuple:
+    data = figure.on("ngrams")
+    return near_end(data["bigram_score"] - data["bigram_entropy"].mean())
 
 
-def without_positions(figure: Figure, match: re.Match) -> xr.DataArray:
-    data = figure.on("positions").sel(step=step(match))
-    return data["ablated_loss"] - data["loss"]
+def without_positions(figure: Figure, match: re.Match) -> tuple:
+    data = figure.on("positions")
+    return near_end(data["ablated_loss"] - data["loss"])
 
 
 def ngram_score(figure: Figure, match: re.Match) -> xr.DataArray:
@@ -695,6 +719,10 @@ ROWS = [
         rf"tokens explained by the paper's four patterns at {STEP}, median head, random positions",
         explained_by_chance,
     ),
+    Row(
+        rf"brackets among the (?P<count>[\d,]+) most affected tokens of head (?P<head>\d+:\d+) at {STEP}",
+        brackets_among_first,
+    ),
     Row(CLASS.format(r"multigram|multigram \(.+\)|previous-token|.*induction"), heads_of_class),
     Row(
         rf"{CORRELATION} at {STEP}, (?P<scope>both layers|layer \d+)(?:, (?P<heads>\d+) heads)?",
@@ -733,11 +761,13 @@ ROWS = [
     Row(rf"LLC over its prior-only control at {STEP}", llc_over_control),
     Row(r"determined stage boundaries of the LLC", boundaries),
     Row(rf"held-out loss at {STEP}", loss_at),
+    Row(rf"held-out loss, {NEAR_END}", loss_near_end),
+    Row(rf"loss of (?P<model>language 1layer|this model) on (?P<text>.+) at {STEP}", loss_of_model),
     Row(r"largest LLC \(published\)", largest_llc),
     Row(r"step of the largest LLC \(published\)", step_of_largest_llc),
     Row(r"step of the least bigram score", least_bigram_score),
-    Row(rf"bigram score above the bigrams' entropy at {STEP}", bigram_score_above),
-    Row(rf"rise of the loss with zeros for W_pos at {STEP}", without_positions),
+    Row(rf"bigram score above the bigrams' entropy, {NEAR_END}", bigram_score_above),
+    Row(rf"rise of the loss with zeros for W_pos, {NEAR_END}", without_positions),
     Row(rf"(?P<n>\d+)-gram score at {STEP}", ngram_score),
     Row(
         rf"fall of the loss, steps (?P<start>[\d,]+) to {STEP.removeprefix('step ')}, "

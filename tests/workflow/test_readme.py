@@ -189,7 +189,7 @@ def few(checkout):
     language = {name: None for name in config["experiments"]["language"] if name not in kept}
     others = [name for name in config["experiments"] if name not in ("language", "language_1layer")]
     figures = [name for name in config["figures"] if name != "rllc_fig17_ablations"]
-    experiments = {"language": language, **dict.fromkeys(others)}
+    experiments = {"language": language, "language_1layer": {"metrics": None}, **dict.fromkeys(others)}
     overlay = {"experiments": experiments, "figures": dict.fromkeys(figures)}
     return checkout.write(FEW, yaml.safe_dump(overlay))
 

@@ -219,7 +219,7 @@ def test_a_further_training_on_a_distribution_runs_nothing_of_the_others(checkou
     """Its text holds out as much as theirs, so it has seen nothing that they hold out."""
     overlay = checkout.write(
         "config/more.yaml",
-        "experiments: {more: {like: language_1layer, training: {distribution: english}}}\n",
+        "experiments: {more: {like: language_1layer, metrics: null, training: {distribution: english}}}\n",
     )
     plan = checkout.plan("results/ci/more/checkpoints/seed0/from0.json", "all", overlays=(overlay,))
     assert plan == [("train", {"experiment": "more", "seed": "0", "start": "0"})]

@@ -34,7 +34,7 @@ def drawn(wildcards):
     return own | {
         f"{dataset}@{other}": AT.dataset(other, dataset)
         for other in getattr(declared(wildcards), "beside", [])
-        for dataset in spec.needs
+        for dataset in spec.others or spec.needs
     }
 
 

@@ -29,7 +29,8 @@ def main(settings: Gather, output: Path) -> None:
         keywords = {key: value for each in settings.keywords.values() for key, value in each.items()}
         added = settings.finish.load()(dataset, **keywords)
         dataset = dataset.merge(added).assign_attrs(attributes(**settings.keywords))
-    dataset = with_freedom(described(dataset, settings.variables), settings.freedom)
+    freedom = (settings.freedom, settings.precise, settings.precise_at)
+    dataset = with_freedom(described(dataset, settings.variables), *freedom)
     if settings.whole:
         dataset = whole_grid(dataset, settings.whole, labels)
     write_dataset(dataset.assign_attrs(stamp()), output)

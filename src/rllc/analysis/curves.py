@@ -20,6 +20,7 @@ NAN = float("nan")
 # Figures and claims share this definition of the largest LLC: the largest mean over PEAK_WINDOW neighbouring
 # checkpoints from step PEAK_FROM on. Before this step, the LLC is that of random weights.
 PEAK_WINDOW, PEAK_FROM = 3, 50
+END_WINDOW = 4  # checkpoints whose mean is the value near the end
 LAST_STEP = "last_step"  # scalar coordinate of a curve: the last checkpoint that could have a value
 
 
@@ -85,6 +86,22 @@ def last(curve: xr.DataArray) -> xr.DataArray:
     if LAST_STEP in curve.coords and int(curve["step"][-1]) < int(curve[LAST_STEP]):
         raise NotJudged(f"the last checkpoint, step {int(curve[LAST_STEP]):,}, has no value")
     return curve.isel(step=-1, drop=True)
+
+
+def end_mean(curve: xr.DataArray, count: int = END_WINDOW) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return the mean of the last ``count`` checkpoints and its standard error, sd / sqrt(count).
+
+    At a constant learning rate each checkpoint has noise of training, which more data at one checkpoint does
+    not lower. The error holds this noise, with count - 1 degrees of freedom. A trend enlarges it.
+
+    Raises NotJudged with fewer checkpoints, or where the last one has no value.
+    """
+    last(curve)
+    known = measured(curve)
+    if known.sizes["step"] < count:
+        raise NotJudged(f"the mean of the last {count} checkpoints needs {count}, has {known.sizes['step']}")
+    near = known.isel(step=slice(-count, None))
+    return near.mean("step"), near.std("step", ddof=1) / np.sqrt(count)
 
 
 def fall(curve: xr.DataArray) -> xr.DataArray:

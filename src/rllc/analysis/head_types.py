@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.kinds import TYPES
+from rllc.analysis.kinds import THRESHOLDS, TYPES
 from rllc.vocabulary import describe
 
 SCORES = {  # type -> its score, in the order of ``TYPES``: ``_types`` relies on it
@@ -14,7 +14,6 @@ SCORES = {  # type -> its score, in the order of ``TYPES``: ``_types`` relies on
     "current-token": "current_token",
     "induction": "prefix_matching",
 }
-THRESHOLDS = {"previous_token": 0.2, "current_token": 0.2, "prefix_matching": 0.05}
 # Induction begins at the first checkpoint at which any head's prefix-matching score reaches this. Claims
 # about early training end there. Our value: between four and five times the score of random weights (0.011 in
 # contexts of 128 tokens).

@@ -65,3 +65,16 @@ def bracket_head(share: xr.DataArray) -> str | None:
     if not (later > 0).any():
         return None
     return str(later["head"].values[int(later.argmax("head"))])
+
+
+def share_of_first(tokens: xr.Dataset, pattern: str, count: int) -> xr.DataArray:
+    """Return the share of a pattern among the first ``count`` tokens of each head (seed, step, head).
+
+    tokens  ``pattern_index`` by rank, the most affected token first; ranks without a token do not count
+
+    Patterns that need other tokens (n-grams, recurrent pairs) are those found among all of a head's tokens.
+    """
+    index = tokens["pattern_index"].isel(rank=slice(count))
+    names = tokens["pattern_index"].attrs["flag_meanings"].split()
+    there = (index >= 0).sum("rank")
+    return (index == names.index(pattern)).sum("rank") / there.where(there > 0)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.curves import LAST_STEP, NotJudged
+from rllc.analysis.curves import END_WINDOW, LAST_STEP, NotJudged, end_mean
 from rllc.analysis.intervals import degrees_of_freedom
 from rllc.analysis.needs import NEEDS
 from rllc.analysis.recorded import recorded
@@ -242,21 +242,35 @@ class Run:
             f"{name}.{short}{CONTROL if controlled else ''}{STANDARD_ERROR}", heads=heads, **labels
         )
 
-    def with_error(self, value: xr.DataArray, error: xr.DataArray, name: str) -> xr.DataArray:
+    def with_error(
+        self, value: xr.DataArray, error: xr.DataArray, name: str, freedom: float = np.inf
+    ) -> xr.DataArray:
         """Return a value that a function made, with a standard error that its dataset does not have.
 
-        value, error  without a dim, or with the same ones
+        value, error  without a dim, or with the same ones; a value may be redrawn already
         name          of the value: equal names are redrawn by equal numbers
+        freedom       degrees of freedom of the error
         """
         reading = Reading(name, NAN, True, bool(np.isfinite(error).all()), False, False, NAN)
         self.readings.append(reading)
         if not self.noise:
             return value
         stream = np.random.default_rng(zlib.crc32(f"{name} {self.seed}".encode()))
-        normals = xr.DataArray(stream.normal(size=(REDRAWS, *value.shape)), dims=(REDRAW, *value.dims))
+        normals = xr.DataArray(stream.normal(size=(REDRAWS, *error.shape)), dims=(REDRAW, *error.dims))
         drawn = normals.values.reshape(REDRAWS, -1)
-        reading.redrawn = Redrawn(drawn, np.full(drawn.shape[1], np.inf))
+        reading.redrawn = Redrawn(drawn, np.full(drawn.shape[1], freedom))
         return value + error * normals
+
+    def near_end(self, variable: str, **asked: Any) -> xr.DataArray:
+        """Return the mean of the last checkpoints of ``curve``, with the noise of training as an error.
+
+        Raises Absent and NotJudged as ``curve`` and ``end_mean`` do.
+        """
+        _, error = end_mean(self.like(noise=None).curve(variable, **asked))
+        mean, _ = end_mean(self.curve(variable, **asked))
+        return self.with_error(
+            mean, error, f"{variable} {sorted(asked.items())} near the end", END_WINDOW - 1
+        )
 
     def settings_of(self, name: str) -> dict[str, Any]:
         """Return the settings that a dataset was measured with, as it records them."""

@@ -4,7 +4,7 @@ import xarray as xr
 
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
-from rllc.figures.findings import at_end, fitting, known, over_seeds
+from rllc.figures.findings import at_end, fitting, known, near_end, over_seeds
 from rllc.figures.panels import Curve, Panel, Row, by_seed, column_width, level, sheet
 from rllc.figures.stage_bands import (
     OFF_OF,
@@ -139,8 +139,8 @@ def _findings(data: xr.Dataset) -> list[Finding]:
     gap = data["ablated_loss"] - data["loss"]
     made = [
         *over_seeds("step of the least bigram score", least.idxmin("step"), unit="steps"),
-        *at_end(above, excess, unit=NATS),
-        *at_end("rise of the loss with zeros for W_pos", gap, unit=NATS),
+        *near_end(above, excess, unit=NATS),
+        *near_end("rise of the loss with zeros for W_pos", gap, unit=NATS),
     ]
     for n in dict.fromkeys(data["n"].values[[-1, 0]].tolist()):
         made += at_end(f"{n}-gram score", data["ngram_score"].sel(n=n))

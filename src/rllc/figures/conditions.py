@@ -4,6 +4,7 @@ A function returns a list of sentences, which is empty if no condition applies.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,7 +13,7 @@ from rllc.analysis.intervals import few
 from rllc.analysis.recorded import recorded
 from rllc.figures import held_out
 from rllc.figures.inputs import faulty
-from rllc.vocabulary import STATUS
+from rllc.vocabulary import PRECISE_AT, PRECISE_FREEDOM, STATUS
 
 # Settings on which an estimate's level depends.
 LEVEL = ("n_beta", "localization", "step_size", "reference_norm")
@@ -45,7 +46,11 @@ def band(error: xr.DataArray, over: str, name: str = "Bands") -> str:
     freedom = few(error)
     if freedom is None:
         return f"{name}: one standard error {over}."
-    return f"{name}: 68 % Student interval {over}, {freedom:g} degree{'s' * (freedom != 1)} of freedom."
+    said = f"{freedom:g} degree{'s' * (freedom != 1)} of freedom"
+    if PRECISE_AT in error.attrs:
+        at = ", ".join(f"{step:,}" for step in np.atleast_1d(error.attrs[PRECISE_AT]))
+        said += f" ({error.attrs[PRECISE_FREEDOM]:g} at step {at})"
+    return f"{name}: 68 % Student interval {over}, {said}."
 
 
 def setting(source: xr.Dataset) -> list[str]:
@@ -58,14 +63,30 @@ def setting(source: xr.Dataset) -> list[str]:
 def contexts(source: xr.Dataset, section: str) -> list[str]:
     """Return the number of held-out contexts of a measure.
 
-    section  attribute (JSON) with ``contexts``, or with ``probes`` of ``batch_size`` contexts each
+    section  attribute (JSON) with ``contexts``, or with ``probes`` of ``batch_size`` contexts each; and with
+             ``precise``, the number at the steps ``precise_at``, if there are more
     """
     values = recorded(source, section)
-    read = values.get("contexts") or values.get("probes", 0) * values.get("batch_size", 0)
-    if not read:
+    each = 1 if "contexts" in values else values.get("batch_size", 0)
+    count = values.get("contexts") or values.get("probes", 0)
+    if not count * each:
         return []
-    few = held_out.fewer(source, read)
-    return [f"Measured on {read:,} held-out contexts of each distribution.{few}"]
+    few = held_out.fewer(source, max(count, values.get("precise") or 0) * each)
+    said = f"Measured on {count * each:,} held-out contexts of each distribution"
+    return [f"{said}{more_at(values, count, each)}.{few}"]
+
+
+def more_at(values: Mapping[str, Any], count: int, each: int = 1) -> str:
+    """Return the number of contexts at steps that are measured on more: " (1,024 at step 6,500)".
+
+    values  settings that a measure records
+    count   its units elsewhere, of ``each`` contexts
+    """
+    precise = values.get("precise") or 0
+    if precise <= count:
+        return ""
+    at = ", ".join(f"{step:,}" for step in values["precise_at"])
+    return f" ({precise * each:,} at step {at})"
 
 
 def few_contexts(source: xr.Dataset, drawn: xr.Dataset) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TypeVar
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.curves import END_WINDOW, end_mean
 from rllc.figures.drawing import NAN, Finding
 
 Share = TypeVar("Share", xr.DataArray, float)
@@ -66,6 +67,39 @@ def at_end(
         return []
     own = None if error is None else last(error.fillna(np.inf).where(values.notnull()))
     return over_seeds(f"{label} {_when(values)}", last(values), own, unit)
+
+
+def near_end(
+    label: str, values: xr.DataArray, error: xr.DataArray | None = None, unit: str = "1"
+) -> list[Finding]:
+    """Return the mean of the last checkpoints of each seed, with the noise of training in its error.
+
+    values  (step), or (seed, step)
+    error   standard errors of the values, which all checkpoints share: their mean is in the error too
+
+    With fewer checkpoints than the mean takes, it is the finding of the last known value (``at_end``).
+    """
+    both = xr.Dataset({"value": values, "error": xr.zeros_like(values) if error is None else error})
+    pairs = [_near_end(both.sel(seed=seed)) for seed in both["seed"].values] if "seed" in values.dims else []
+    if not pairs:
+        mean, spread = (xr.DataArray(each) for each in _near_end(both))
+    else:
+        mean, spread = (
+            xr.DataArray(list(each), {"seed": both["seed"]}, ["seed"]) for each in zip(*pairs, strict=True)
+        )
+    if not bool(mean.notnull().any()):
+        return at_end(label, values, error, unit)
+    return over_seeds(f"{label}, mean of the last {END_WINDOW} checkpoints", mean, spread, unit)
+
+
+def _near_end(one: xr.Dataset) -> tuple[float, float]:
+    """Return the mean of the last checkpoints of one seed and its error; NaN with fewer checkpoints."""
+    known = one.dropna("step", subset=["value"])
+    if known.sizes["step"] < END_WINDOW:
+        return NAN, NAN
+    mean, noise = end_mean(known["value"].drop_vars("seed", errors="ignore"))
+    shared = known["error"].isel(step=slice(-END_WINDOW, None)).fillna(0.0).mean()
+    return float(mean), float(np.hypot(noise, shared))
 
 
 def largest(

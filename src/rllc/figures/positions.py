@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seed, Seeds
-from rllc.figures.findings import at_end, known
+from rllc.figures.findings import known, near_end
 from rllc.figures.panels import Curve, Panel, Row, by_seed, sheet
 from rllc.figures.stage_bands import above_chance, bands, curves_of, of_stages
 from rllc.units import NATS
@@ -53,9 +53,9 @@ def stage_figB3(  # noqa: N802
         f"Loss by position on {label}, with W_pos and with zeros in its place.",
         known(
             [
-                *at_end("loss", one["loss"], unit=NATS),
-                *at_end(cost, rise, unit=NATS),
-                *at_end(f"{cost} (position {at[-1]})", rise_at.isel(at=-1), unit=NATS),
+                *near_end("loss", one["loss"], unit=NATS),
+                *near_end(cost, rise, unit=NATS),
+                *near_end(f"{cost} (position {at[-1]})", rise_at.isel(at=-1), unit=NATS),
             ]
         ),
         [

@@ -7,7 +7,7 @@ import xarray as xr
 
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
-from rllc.figures.findings import at_end, fitting, known, last
+from rllc.figures.findings import at_end, fitting, known, last, near_end
 from rllc.figures.panels import Curve, Panel, Row, by_seed, column_width, curve, of_heads, sheet
 from rllc.figures.stage_bands import (
     BASE,
@@ -97,7 +97,9 @@ def _findings(
         if OFF_OF in level:
             ratios += at_end(f"{called} over its prior-only control", level["llc"] / level[OFF_OF])
     drawn = boundary_findings(shown[setting], each=len(levels) < 2)
-    return [*made, *drawn, *ratios, *at_end("held-out loss", one["loss"], unit=NATS)]
+    # Of several settings the caption has no room for the words of a mean.
+    loss = near_end if len(levels) < 2 else at_end
+    return [*made, *drawn, *ratios, *loss("held-out loss", one["loss"], unit=NATS)]
 
 
 def _of_llc(

@@ -1,6 +1,6 @@
 """Settings of jobs that make datasets from parts or from other datasets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ class Gather:
     labels     distribution -> its name in figures, in config order
     variables  name -> long name, unit, dims, and when it exists; empty: variables keep their attributes
     freedom    standard error -> its degrees of freedom, where it is over as many units as the config says
+    precise    standard error -> the same at the steps ``precise_at``, where it is over more units
+    precise_at  steps
     traces     keep only the losses of every draw
     finish     function that returns variables to add to the whole dataset; None: nothing is added
     keywords   config section -> keyword arguments of ``finish``
@@ -29,6 +31,8 @@ class Gather:
     finish: NamedFunction | None
     keywords: dict[str, dict[str, Any]]
     whole: dict[str, list[Any]]
+    precise: dict[str, int] = field(default_factory=dict)
+    precise_at: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.quality import MISSING, QUALITY_DTYPE
-from rllc.vocabulary import FREEDOM, STATUS
+from rllc.vocabulary import FREEDOM, PRECISE_AT, PRECISE_FREEDOM, STATUS
 
 ORDER = (
     "seed",
@@ -92,14 +92,23 @@ def described(dataset: xr.Dataset, variables: Mapping[str, Sequence[Any]]) -> xr
     return dataset
 
 
-def with_freedom(dataset: xr.Dataset, freedom: Mapping[str, int]) -> xr.Dataset:
+def with_freedom(
+    dataset: xr.Dataset,
+    freedom: Mapping[str, int],
+    precise: Mapping[str, int] | None = None,
+    precise_at: Sequence[int] = (),
+) -> xr.Dataset:
     """Return the dataset whose standard errors have their degrees of freedom as an attribute.
 
-    freedom  name of an error -> its degrees of freedom; errors that the dataset lacks are passed over
+    freedom     name of an error -> its degrees of freedom; errors that the dataset lacks are passed over
+    precise     name of an error -> its degrees of freedom at the steps ``precise_at``, if there are more
     """
     for name, number in freedom.items():
         if name in dataset:
             dataset[name].attrs[FREEDOM] = number
+    for name, number in (precise or {}).items():
+        if name in dataset and precise_at:
+            dataset[name].attrs |= {PRECISE_FREEDOM: number, PRECISE_AT: list(precise_at)}
     return dataset
 
 

@@ -7,12 +7,12 @@ from rllc.study.specs import Variable
 from rllc.study.values import Count, Distinct, Name
 
 
-def in_whole_batches(contexts: int, batch_size: int) -> None:
-    """Raise ValueError where contexts do not fill minibatches."""
+def in_whole_batches(contexts: int, batch_size: int, key: str = "contexts") -> None:
+    """Raise ValueError where contexts, the value of ``key``, do not fill minibatches."""
     if contexts % batch_size:
         multiple = max(1, (contexts + batch_size // 2) // batch_size) * batch_size
         raise ValueError(
-            f"contexts {contexts} is no multiple of batch_size {batch_size}; the nearest is {multiple}"
+            f"{key} {contexts} is no multiple of batch_size {batch_size}; the nearest is {multiple}"
         )
 
 

@@ -215,7 +215,9 @@ FIGURES: dict[str, FigureSpec] = {
     "rllc_fig3_code_wdrllc": _heads(
         "rllc_curves:rllc_fig3_code_wdrllc", "rllc", uses=("attention_scores", "refinement")
     ),
-    "rllc_fig5_one_layer_drllc": _heads("rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=TYPES),
+    "rllc_fig5_one_layer_drllc": _heads(
+        "rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=(*TYPES, "metrics")
+    )._replace(several=True, others=("metrics",)),
     "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=TYPES),
     "rllc_fig11_memorisation": _heads(
         "memorisation:rllc_fig11_memorisation", "tokens", "classification", "rllc", uses=TYPES, stages=False

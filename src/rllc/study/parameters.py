@@ -15,6 +15,7 @@ from rllc.study import texts
 from rllc.study.datasets import Dataset, distributions, measured, words
 from rllc.study.distributions import Files, Hub, Installed, Mixture, TextTokens
 from rllc.study.families import family_of
+from rllc.study.precise import precise_steps
 from rllc.study.specs import AnalysisSpec, MeasureSpec
 from rllc.study.steps import chunks
 from rllc.study.study import Experiment, Study, work
@@ -151,6 +152,8 @@ def gather(
             for variable, each in (words(experiment, spec) if spec else {}).items()
         },
         freedom=degrees_of_freedom(experiment, dataset, spec) if spec else {},
+        precise=more_degrees_of_freedom(experiment, dataset, spec) if spec else {},
+        precise_at=steps_read_precisely(study, experiment, dataset) if spec else [],
         traces=spec is None,
         finish=NamedFunction(finish.function) if finish else None,
         keywords={finish.name: finish.keywords(experiment)} if finish and finish.section else {},
@@ -163,6 +166,19 @@ def degrees_of_freedom(experiment: Experiment, dataset: str, spec: MeasureSpec) 
     section = measured(experiment)[dataset].section
     units = {name: getattr(section, each.over) for name, each in spec.all_variables.items() if each.over}
     return {name: number - 1 for name, number in units.items() if number is not None and number > 1}
+
+
+def more_degrees_of_freedom(experiment: Experiment, dataset: str, spec: MeasureSpec) -> dict[str, int]:
+    """Return those of errors over ``precise`` units, where these are more than elsewhere."""
+    precise = getattr(measured(experiment)[dataset].section, "precise", None)
+    fewer = degrees_of_freedom(experiment, dataset, spec)
+    return {name: precise - 1 for name, number in fewer.items() if precise and precise - 1 > number}
+
+
+def steps_read_precisely(study: Study, experiment: Experiment, dataset: str) -> list[int]:
+    """Return the steps that ``precise`` of a dataset's section is for."""
+    section = measured(experiment)[dataset].section
+    return precise_steps(work(study, experiment, section, [])) if hasattr(section, "precise") else []
 
 
 def analyse(study: Study, experiment: Experiment, spec: AnalysisSpec, datasets: Mapping[str, str]) -> Analyse:

@@ -48,6 +48,7 @@ class FigureSpec(NamedTuple):
     category  heading in the documents: ``baselines``, ``stages`` or ``tokens``, for example
     target    Snakemake target that builds it; figures of long studies are not part of ``all``
     several   whether it can also draw datasets of other experiments, given as ``<dataset>@<experiment>``
+    others    these datasets; empty: those of ``needs``
     seeds     smallest number of training seeds that the experiment needs
     """
 
@@ -58,6 +59,7 @@ class FigureSpec(NamedTuple):
     target: str = "all"
     several: bool = False
     seeds: int = 1
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -24,3 +24,18 @@ class LazySequence(Sequence[T]):
         if isinstance(index, slice):
             return [self.item(each) for each in range(*index.indices(len(self)))]
         return self.item(index)
+
+
+class First(LazySequence[T]):
+    """The first items of a sequence, made on access: a slice would make all of them at once."""
+
+    def __init__(self, items: Sequence[T], count: int):
+        self._items, self._count = items, min(count, len(items))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def item(self, index: int) -> T:
+        if not 0 <= index < self._count:
+            raise IndexError(index)
+        return self._items[index]

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from tests.claims.heads.small import HEADS, STEPS, of, table
+from tests.claims.runs import run
 
 from rllc.claims.heads import circuit
 
@@ -15,7 +17,7 @@ def test_one_layer_ratios_equal_loops_over_heads(datasets):
     assert of(circuit.l1_alike_early, datasets) == pytest.approx(np.abs(early - 1).mean())
     falls = [ratio[-1, n] <= early[:, n].mean() for n in range(len(HEADS))]
     assert of(circuit.l1_decrease_all, datasets) == pytest.approx(np.mean(falls))
-    gain = np.log2(ratio[-1] / early.mean(0))
+    gain = ratio[-1] / early.mean(0)
     assert of(circuit.l1_decrease_groups, datasets) == pytest.approx(gain[:5].mean() - gain[5])
 
 
@@ -23,3 +25,25 @@ def test_one_layer_share_that_turns_negative_has_fallen(datasets):
     """A logarithm of the ratio would be undefined; the claim was not judged for that before."""
     datasets["rllc"]["rllc"].loc[{"distribution": "one_layer", "step": 3000}] = -0.2
     assert of(circuit.l1_decrease_all, datasets) == 1
+
+
+def test_ratios_that_are_negative_at_the_end_are_compared(datasets):
+    """A logarithm of them would be undefined; the claim was not judged for that before."""
+    datasets["rllc"]["rllc"].loc[{"distribution": "one_layer", "step": 3000, "head": "0:0"}] = -0.2
+    assert np.isfinite(of(circuit.l1_decrease_groups, datasets))
+
+
+def test_losses_near_the_end_are_means_with_the_noise_of_training():
+    """Of four checkpoints, 0.3 to 0.9: one of them alone would pass 0.5."""
+    added = np.asarray([0.0, 0.1, 0.3, 0.5, 0.4, 0.9])
+    dims = ("seed", "step", "brackets")
+    both = np.stack([added, added], -1)[None]
+    data = xr.Dataset(
+        {"path": (dims, both), "path_se": (dims, np.full_like(both, 1e-6))},
+        {"seed": [0], "step": STEPS, "brackets": ["unnested", "nested"]},
+    )
+    assert of(circuit.path_nested, {"patched_paths": data}) == pytest.approx(added[-4:].mean())
+    one = run({"patched_paths": data}, noise="own")
+    drawn = circuit.path_nested(one)
+    assert float(drawn.std()) == pytest.approx(added[-4:].std(ddof=1) / 2, rel=0.1)
+    assert [*one.readings[-1].redrawn.freedom] == [3]

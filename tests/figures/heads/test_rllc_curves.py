@@ -106,3 +106,23 @@ def test_fig3_has_the_ratio_of_both_groups_of_heads_where_there_is_a_refinement(
     last = made.sel(seed=0, against="mixture").isel(step=-1)
     ratio = [2 ** float(last["log2_ratio"].sel(head_group=group)) for group in ("induction", "multigram")]
     assert values(drawing, "rLLC on code over") == pytest.approx(ratio)  # english is not drawn
+
+
+def test_fig5_has_the_losses_of_the_teacher_and_of_this_model(datasets):
+    def losses(steps, *values):
+        dims, coords = (
+            ("seed", "step", "distribution"),
+            {"seed": [0], "step": steps, "distribution": ["mixture"]},
+        )
+        value = np.asarray(values)[None, :, None]
+        return xr.Dataset({"loss": (dims, value), "loss_se": (dims, np.full_like(value, 0.01))}, coords)
+
+    both = {"metrics": losses([0, 900], 7.0, 3.0), "metrics@language_1layer": losses([0, 600], 7.0, 3.5)}
+    found = figure("rllc_fig5_one_layer_drllc")(datasets | both).findings
+    said = [(each.label, each.value, each.error) for each in found if each.label.startswith("loss of")]
+    assert said == [
+        ("loss of language 1layer on mixture at step 600", 3.5, 0.01),
+        ("loss of this model on mixture at step 900", 3.0, 0.01),
+    ]
+    alone = figure("rllc_fig5_one_layer_drllc")(datasets | {"metrics": both["metrics"]}).findings
+    assert not [each for each in alone if each.label.startswith("loss of")]

@@ -11,7 +11,7 @@ import xarray as xr
 from pages import HOSTILE, contrast, in_a_browser
 from planted import induction_model
 
-from rllc.analysis.tokens import explained, largest_pattern, token_classes
+from rllc.analysis.tokens import explained, largest_pattern, share_of_first, token_classes
 from rllc.figures.excerpt import Example, examples, level, shown
 from rllc.figures.heads import tokens as figures
 from rllc.figures.heads.tokens_table import rllc_table1_head_classification
@@ -128,7 +128,9 @@ def test_bars_are_the_shares(datasets):
     chance = explained(expected.assign(share=expected["share_chance"])).median("head")
     assert drawing.findings[3].value == pytest.approx(100 * float(chance))
     assert "2 of 4 heads have no token in context at step 20." in drawing.conditions
-    assert f"the {TOP} whose" in drawing.caption and "(12 held-out contexts)" in drawing.caption
+    assert (
+        f"the {TOP} whose" in drawing.caption and "(12 held-out contexts, one token of 3)" in drawing.caption
+    )
     untold = figures.rllc_fig9_tokens_classification({"tokens": datasets["tokens"].drop_attrs()})
     assert "contexts" not in untold.caption
 
@@ -308,3 +310,29 @@ def test_a_last_step_that_no_seed_has_finished_does_not_count_as_without_tokens(
     drawing = figures.rllc_fig9_tokens_classification(datasets | {"tokens": part})
     assert "2 of 4 heads have no token in context at step 20." in drawing.conditions
     assert not any("step 30" in line for line in drawing.conditions)
+
+
+def test_share_of_the_first_tokens_equals_a_count(tokens):
+    index = tokens["pattern_index"].sel(seed=0, step=20, head="1:0").values
+    for count in (10, TOP):
+        found = share_of_first(tokens, "induction", count).sel(seed=0, step=20, head="1:0")
+        known = index[:count][index[:count] >= 0]
+        assert float(found) == pytest.approx((known == PATTERNS.index("induction")).mean())
+
+
+def test_fig9_says_how_the_share_of_brackets_depends_on_how_many_tokens_are_taken(datasets, tokens):
+    index = np.full(tokens["pattern_index"].shape, PATTERNS.index("unexplained"), np.int8)
+    place = tokens["head"].values.tolist().index("1:0")
+    index[..., place, : TOP // 4] = PATTERNS.index("dyck")
+    share = tokens["share"].copy()
+    share.loc[{"head": "1:0", "pattern": "dyck"}] = 0.25
+    changed = tokens.assign(share=share, pattern_index=tokens["pattern_index"].copy(data=index))
+    found = figures.rllc_fig9_tokens_classification(datasets | {"tokens": changed}).findings
+    said = {each.label: each.value for each in found if "brackets" in each.label}
+    assert list(said.values()) == [25, 50, 100]
+    assert list(said)[1] == f"brackets among the {TOP // 2} most affected tokens of head 1:0 at step 20"
+
+
+def test_captions_say_which_share_of_the_searched_tokens_is_kept(datasets):
+    drawing = figures.rllc_fig9_tokens_classification(datasets)
+    assert f"(12 held-out contexts, one token of {12 * (CONTEXT - 1) / TOP:.0f})" in drawing.caption

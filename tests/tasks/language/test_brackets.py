@@ -51,7 +51,9 @@ def test_pairs_are_those_of_the_grammar(made):
         ("a < b > c -> d", []),
         ("<b -> c>", [("<", ">")]),
         ("f(**kwargs)", [("(", ")")]),
-        ("**bold** _it_", [("**", "**"), ("_", "_")]),
+        ("**bold** _so it is_", [("**", "**"), ("_", "_")]),
+        ("_it_ __init__ (_x, __y__)", [("(", ")")]),  # names in code
+        ("_a = b_ _a\nb_", []),  # code, and two lines
         ("``a'' b'", [("``", "''")]),
         ("''a", []),
         ("Both, but both a and b.", [("both", "and")]),

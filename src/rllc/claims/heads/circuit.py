@@ -7,7 +7,7 @@ from functools import partial
 
 import xarray as xr
 
-from rllc.analysis.curves import PEAK_FROM, NotJudged, last, log2_gain, mean_departure
+from rllc.analysis.curves import PEAK_FROM, NotJudged, last, mean_departure
 from rllc.claims.claim import claim as any_claim
 from rllc.claims.heads.curves import PAPER, Number, induction_begins, several_layers
 from rllc.claims.run import Run
@@ -15,6 +15,10 @@ from rllc.claims.run import Run
 ORDER = 6  # place of these claims among those of the work
 
 claim = partial(any_claim, where=several_layers, family="multigram circuit (4.3)")
+NEAR_END = (
+    "The mean of the last four checkpoints is judged, whose error holds the noise of training. Before, it "
+    "was the last checkpoint alone, with the error over contexts."
+)
 
 
 def _one_layer_ratio(run: Run, heads: list[str] | None = None, to_step: float | None = None) -> xr.DataArray:
@@ -22,6 +26,23 @@ def _one_layer_ratio(run: Run, heads: list[str] | None = None, to_step: float | 
     reach = {"heads": heads, "from_step": PEAK_FROM, "to_step": to_step}
     generated = run.curve("rllc.rllc", distribution="one_layer", **reach)
     return generated / run.curve("rllc.rllc", distribution=run.text, **reach)
+
+
+def _gain(run: Run, heads: list[str]) -> xr.DataArray:
+    """Return the ratio (head) at the end divided by its mean before induction begins."""
+    ratio = _one_layer_ratio(run, heads)
+    early = _early(run, ratio).mean("step")
+    if not bool((early > 0).any()):
+        raise NotJudged("an early ratio of rLLCs is not positive")
+    return last(ratio) / early.where(early > 0)
+
+
+def _early(run: Run, ratio: xr.DataArray) -> xr.DataArray:
+    """Return a curve before induction begins. Raises NotJudged if no checkpoint is measured there."""
+    early = ratio.sel(step=slice(None, induction_begins(run)))
+    if not early.sizes["step"]:
+        raise NotJudged("no checkpoint is measured before induction begins")
+    return early
 
 
 @claim(
@@ -46,9 +67,7 @@ def l1_alike_early(run: Run) -> Number:
 )
 def l1_decrease_all(run: Run) -> Number:
     ratio = _one_layer_ratio(run)
-    early = ratio.sel(step=slice(None, induction_begins(run)))
-    if not early.sizes["step"]:
-        raise NotJudged("no checkpoint is measured before induction begins")
+    early = _early(run, ratio)
     return (last(ratio) <= early.mean("step")).mean("head")
 
 
@@ -56,23 +75,17 @@ def l1_decrease_all(run: Run) -> Number:
     "The ratio of refined LLCs, one-layer model to text, falls most in previous-token, current-token "
     "and induction heads, and in multigram heads of layer 0",
     source=f"{PAPER}, 4.3",
-    label="gain of the ratio of rLLCs (one-layer to text) from its early mean to the end: other "
-    "heads less multigram heads of layer 1",
-    unit="octaves",
+    label="ratio of rLLCs (one-layer to text) at the end divided by its early mean: other heads less "
+    "multigram heads of layer 1",
     at_most=0,
+    correction="Ratios are compared. Before, their logarithms were, undefined if an rLLC is not positive.",
 )
 def l1_decrease_groups(run: Run) -> Number:
     multigram = run.heads("multigram", layer=1)
     others = [head for head in map(str, run.types["head"].values) if head not in multigram]
     if not others:
         raise NotJudged("needs a head beside the multigram heads of layer 1, has none")
-    begins = induction_begins(run)
-    gains = [
-        log2_gain(_one_layer_ratio(run, heads), begins).mean("head", skipna=False)
-        for heads in (others, multigram)
-    ]
-    if any(bool(gain.isnull().all()) for gain in gains):
-        raise NotJudged("a ratio of rLLCs is not positive, so its logarithm is not defined")
+    gains = [_gain(run, heads).mean("head", skipna=False) for heads in (others, multigram)]
     return gains[0] - gains[1]
 
 
@@ -82,9 +95,10 @@ def l1_decrease_groups(run: Run) -> Number:
     label="loss that ablating the bracket head adds on closing brackets, the smaller of nested and unnested",
     unit="nats/token",
     at_least=0.5,
+    correction=NEAR_END,
 )
 def dyck_ablation(run: Run) -> Number:
-    return last(run.curve("patched_paths.ablated_least"))
+    return run.near_end("patched_paths.ablated_least")
 
 
 @claim(
@@ -94,9 +108,10 @@ def dyck_ablation(run: Run) -> Number:
     label="loss that patching this path adds on nested brackets",
     unit="nats/token",
     at_least=0.05,
+    correction=NEAR_END,
 )
 def path_nested(run: Run) -> Number:
-    return last(run.curve("patched_paths.path", brackets="nested"))
+    return run.near_end("patched_paths.path", brackets="nested")
 
 
 @claim(
@@ -116,9 +131,10 @@ def path_onset(run: Run) -> Number:
     label="loss that patching the path adds on unnested brackets, divided by that of ablating the "
     "bracket head",
     at_most=0.2,
+    correction=NEAR_END,
 )
 def path_unnested_small(run: Run) -> Number:
-    return last(run.curve("patched_paths.path_share", brackets="unnested"))
+    return run.near_end("patched_paths.path_share", brackets="unnested")
 
 
 @claim(

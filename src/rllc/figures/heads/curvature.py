@@ -103,7 +103,8 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
         [Row("trace (nats/token)", panels, keys)], panel=(3.4, 2.4), margin=2.6, sharex=True, sharey="row"
     )
     last, made = at_end(data, "fim_trace"), recorded(datasets["fisher"], "fisher")
-    count = made.get("probes", 0) * made.get("batch_size", 0)
+    probes, size = made.get("probes", 0), made.get("batch_size", 0)
+    more = conditions.more_at(made, probes, size)
     return Drawing(
         figure,
         data,
@@ -119,7 +120,7 @@ def rllc_fig15_fim_trace(datasets: Datasets, *, distribution: Name = None, seeds
             "The FIM is of contexts that the checkpoint generates, in two forms of the same mean.",
             conditions.band(data["fim_trace_se"], "over probes, each with contexts of its own"),
             *stages.said,
-            *([f"Contexts: {count:,} per checkpoint."] if count else []),
+            *([f"Contexts: {probes * size:,} per checkpoint{more}."] if probes * size else []),
             *conditions.missing(data, *names),
             *conditions.seeds(data),
         ],

@@ -9,6 +9,7 @@ import xarray as xr
 from rllc.analysis.contrasts import BY_CHAIN
 from rllc.figures import conditions, inputs, panels, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Names, Seeds
+from rllc.figures.findings import at_end
 from rllc.figures.heads import differences, head_findings
 from rllc.figures.heads.behind import Stages
 from rllc.figures.panels import (
@@ -23,6 +24,7 @@ from rllc.figures.panels import (
     sheet,
     together,
 )
+from rllc.units import NATS
 
 AXIS = "refined LLC"
 THICK, THIN = {"linewidth": 2.4, "zorder": 3}, {"linewidth": 1.1}
@@ -192,18 +194,39 @@ def _contrasts(
 def rllc_fig5_one_layer_drllc(
     datasets: Datasets, *, natural: str = "mixture", generated: str = "one_layer", seeds: Seeds = None
 ) -> Drawing:
-    """Refined LLC on the training mixture against that on a one-layer model's predictions, by head."""
+    """Refined LLC on the training mixture against that on a one-layer model's predictions, by head.
+
+    datasets  ``metrics``, and ``metrics@<experiment>`` of the one-layer model, for losses among the findings
+    """
     data = _estimates(datasets, seeds, [natural, generated])
     said = inputs.distribution_labels(data)
     findings = [
         *differences.ratios(data, generated, natural),
         *differences.at_the_end(data, natural, generated),
+        *_losses(datasets, natural, seeds),
     ]
     title = f"rLLC of each head over training, on {said[natural]} and on {said[generated]}."
     targets = f"On {said[generated]} that model's predictions are the targets."
     return _drawing(
         _by_head(data, Stages(datasets, data["seed"])), datasets, data, title, findings, [targets]
     )
+
+
+def _losses(datasets: Datasets, name: str, seeds: Seeds) -> list[Finding]:
+    """Return the last held-out loss of each other model on a distribution, and then of this model."""
+    others = [key.partition("@")[2] for key in datasets if key.startswith("metrics@")]
+    found = []
+    for other in [*others, ""] if others else []:
+        key = f"metrics@{other}" if other else "metrics"
+        if key not in datasets or name not in datasets[key]["distribution"].values:
+            continue
+        one = datasets[key].sel(distribution=name)
+        one = one if other else inputs.of_seeds(one, seeds)
+        label = (
+            f"loss of {other.replace('_', ' ') or 'this model'} on {inputs.one_label(datasets[key], name)}"
+        )
+        found += at_end(label, one["loss"], one.get("loss_se"), NATS)
+    return found
 
 
 @style.styled

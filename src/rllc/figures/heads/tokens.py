@@ -1,5 +1,8 @@
 """Draw tokens in context: shares of patterns, and examples (arXiv 2410.02984, App. B)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -7,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from rllc.analysis.recorded import recorded
-from rllc.analysis.tokens import explained, largest_pattern
+from rllc.analysis.tokens import bracket_head, explained, largest_pattern, share_of_first
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seed, Seeds
 from rllc.figures.findings import known, over_seeds, percent
@@ -28,6 +31,10 @@ PATTERNS = {
     "unexplained": ("unexplained", "#DDDDDD"),
 }
 LABELLED_FROM = 0.08  # smallest share of a segment with its number
+PARTS, FEWEST_TOKENS = (
+    (1, 0.5, 0.25),
+    20,
+)  # shares of a head's tokens that are told apart; the smallest number
 
 
 @style.styled
@@ -62,7 +69,7 @@ def rllc_fig9_tokens_classification(datasets: Datasets, *, seeds: Seeds = None) 
         figure,
         data,
         "Share of each head's tokens in context explained by each pattern, by training step.",
-        _explained(data),
+        [*_explained(data), *_brackets(datasets["tokens"], data)],
         [
             *selection(datasets["tokens"]),
             "A token counts for the first pattern of the legend that explains it.",
@@ -87,6 +94,30 @@ def _explained(data: xr.Dataset) -> list[Finding]:
             ("median head, random positions", chance.median("head")),
         )
         for finding in over_seeds(f"{label}, {which}", percent(values), unit="%")
+    ]
+
+
+def _brackets(tokens: xr.Dataset, data: xr.Dataset) -> list[Finding]:
+    """Return the share of brackets among fewer tokens of the bracket head at the end: one seed's.
+
+    tokens  ``pattern_index``; without it nothing is known of fewer tokens
+    """
+    if data.sizes["seed"] > 1 or "pattern_index" not in tokens:
+        return []
+    last = at_end(data, "share").isel(seed=0)
+    head = bracket_head(last["share"])
+    if head is None:
+        return []
+    one = tokens.sel(seed=data["seed"].values[0], step=int(last["step"]), head=head)
+    kept = int((one["pattern_index"] >= 0).sum())
+    counts = [count for part in PARTS if (count := round(part * kept)) >= FEWEST_TOKENS]
+    return [
+        Finding(
+            f"brackets among the {count:,} most affected tokens of head {head} {at_step(last)}",
+            percent(float(share_of_first(one, "dyck", count))),
+            unit="%",
+        )
+        for count in counts
     ]
 
 
@@ -135,11 +166,20 @@ def selection(tokens: xr.Dataset) -> list[str]:
     values = recorded(tokens, "tokens")
     side = "training" if "train_blocks" in tokens.attrs.get("inputs", "") else "held-out"
     has_numbers = {"top", "searched"} <= values.keys()
-    which, among = (
-        (f"{values['top']:,} ", f" ({values['searched']:,} {side} contexts)") if has_numbers else ("", "")
-    )
+    which = among = ""
+    if has_numbers:
+        which = f"{values['top']:,} "
+        among = f" ({values['searched']:,} {side} contexts{_one_of(tokens, values)})"
     rise = "whose loss rises most if the head's output is replaced by its mean"
     return [f"Tokens in context: the {which}{rise}{among}."]
+
+
+def _one_of(tokens: xr.Dataset, values: Mapping[str, Any]) -> str:
+    """Return ", one token of 10,000", the share of the searched tokens that is kept; "" if unknown."""
+    predictions = tokens.sizes.get("place", 1) - 1
+    if not predictions:
+        return ""
+    return f", one token of {values['searched'] * predictions / values['top']:,.0f}"
 
 
 @style.styled

@@ -1,6 +1,6 @@
 """What the loss rises by when the output of an attention head is replaced."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,23 +11,37 @@ from torch import Tensor
 from rllc.measures.architecture import architecture_of
 from rllc.measures.data import Data, Measurement
 from rllc.measures.errors import error_of_ratio
+from rllc.measures.precise import count_at, most
 from rllc.models.loss import token_losses
 from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights, embed, layers, unembed
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch
+from rllc.tasks.lazy import First
 from rllc.vocabulary import head_coords, head_labels
 
 METHODS = ("zero", "mean", "resample")
 
 
-def ablation(data: Data, *, contexts: int, batch_size: int) -> Measurement:
-    """Loss after minus loss before each head's output is replaced, on so many held-out contexts."""
-    batches = data.batches("ablation", count=contexts // batch_size, batch_size=batch_size, scored=None)
+def ablation(
+    data: Data,
+    *,
+    contexts: int,
+    batch_size: int,
+    precise: int | None = None,
+    precise_at: Collection[int] = (),
+) -> Measurement:
+    """Loss after minus loss before each head's output is replaced, on so many held-out contexts.
+
+    At the steps ``precise_at`` there are ``precise`` contexts; elsewhere they are the first of these.
+    """
+    count = most(contexts, precise) // batch_size
+    batches = data.batches("ablation", count=count, batch_size=batch_size, scored=None)
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         architecture = architecture_of(model)
-        return ablations(weights, batches, architecture=architecture, seed=data.seed(step))
+        chosen = First(batches, count_at(step, contexts, precise, precise_at) // batch_size)
+        return ablations(weights, chosen, architecture=architecture, seed=data.seed(step))
 
     return measure
 

@@ -5,8 +5,9 @@ from pydantic import model_validator
 from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.contexts import in_whole_batches
 from rllc.study.cost import START, Cost, evaluating
+from rllc.study.precise import keywords, known_steps, precise_at_field, precise_field, units
 from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
-from rllc.study.values import Distinct, Name
+from rllc.study.values import Distinct, Name, Step
 from rllc.units import NATS
 
 
@@ -18,17 +19,20 @@ class Ablation(ConfigModel):
     distributions: Distinct[Name] | None = config_field(
         "null: all of the experiment's", min_length=1, default=None
     )
+    precise: int | None = precise_field("contexts, a multiple of batch_size,")
+    precise_at: Distinct[Step] | None = precise_at_field()
 
     @model_validator(mode="after")
     def _whole_batches(self) -> "Ablation":
         in_whole_batches(self.contexts, self.batch_size)
+        in_whole_batches(self.precise or 0, self.batch_size, "precise")
         return self
 
 
 def _cost(work: Work[Ablation]) -> Cost:
     section = work.section
-    one = work.forward(section.contexts, None)
-    seconds = len(work.steps) * (3 * work.heads + 2) * one
+    passes = sum(work.forward(count, None) for count in units(work, section.contexts))
+    seconds = (3 * work.heads + 2) * passes
     return Cost(START + seconds, evaluating(work.logits(section.batch_size, None)))
 
 
@@ -44,6 +48,8 @@ MEASURE = MeasureSpec(
         ),
     },
     cost=_cost,
+    settings=keywords,
+    checks=known_steps,
     requires=("heads",),
     stream="ablation",
     figures={

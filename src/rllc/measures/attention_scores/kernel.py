@@ -5,7 +5,7 @@ tokens apart (arXiv 2402.02364, App. B.4; the authors' code where it says more t
 ``length``, sets every size; 128 gives the authors' own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from rllc.measures.architecture import architecture_of
 from rllc.measures.composition import composition_scores
 from rllc.measures.data import Data, Measurement
 from rllc.measures.errors import block_means, error_of_mean
+from rllc.measures.precise import count_at
 from rllc.models.loss import token_losses
 from rllc.models.model import Model
 from rllc.models.transformer import Architecture, Weights, attention, attention_inputs, embed, forward
@@ -26,12 +27,18 @@ from rllc.vocabulary import head_coords, head_labels
 PAIRED = ("previous_token", "prefix_matching")  # scores whose checkpoints and heads claims compare
 
 
-def attention_scores(data: Data, *, sequences: int, length: int) -> Measurement:
-    """Return a function that measures attention scores, the gap of a repeated sequence and composition."""
-    drawn = {"bos": data.bos, "seed": data.stream, "sequences": sequences, "length": length}
+def attention_scores(
+    data: Data, *, sequences: int, length: int, precise: int | None = None, precise_at: Collection[int] = ()
+) -> Measurement:
+    """Return a function that measures attention scores, the gap of a repeated sequence and composition.
+
+    At the steps ``precise_at`` there are ``precise`` sequences.
+    """
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         architecture = architecture_of(model)
+        count = count_at(step, sequences, precise, precise_at)
+        drawn = {"bos": data.bos, "seed": data.stream, "sequences": count, "length": length}
         scores = [
             head_scores(weights, architecture=architecture, **drawn),
             repeat_gap(weights, architecture=architecture, **drawn),

@@ -6,9 +6,10 @@ from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.contexts import by_block
 from rllc.study.cost import START, Cost
 from rllc.study.families import AttentionOnly
+from rllc.study.precise import keywords, known_steps, precise_at_field, precise_field, units
 from rllc.study.roles import HeadTypes
 from rllc.study.specs import FigureSpec, Finish, MeasureSpec, Variable, Work
-from rllc.study.values import Count
+from rllc.study.values import Count, Distinct, Step
 from rllc.units import NATS
 
 
@@ -17,16 +18,20 @@ class AttentionScores(ConfigModel):
 
     sequences: Count = config_field("sequences", source="arXiv 2402.02364, App. B: 10,000")
     length: int = config_field("tokens in a sequence", ge=16, source="arXiv 2402.02364, App. B: 128")
+    precise: int | None = precise_field("sequences")
+    precise_at: Distinct[Step] | None = precise_at_field()
 
 
 def _cost(work: Work[AttentionScores]) -> Cost:
     section = work.section
-    one = work.forward(section.sequences, None, length=section.length)
-    return Cost(START + len(work.steps) * 3 * one)  # plain, matching and repeated sequences
+    counts = units(work, section.sequences)
+    # plain, matching and repeated sequences
+    return Cost(START + 3 * sum(work.forward(count, None, length=section.length) for count in counts))
 
 
 def _checks(place: str, work: Work[AttentionScores]) -> Iterator[str]:
     experiment, length = work.experiment, work.section.length
+    yield from known_steps(place, work)
     if experiment.task != "language":
         yield (
             f"{place}: attention scores need a language task, from whose tokens random sequences are drawn; "
@@ -75,6 +80,7 @@ MEASURE = MeasureSpec(
         "repeat_gap_se": Variable("standard error over sequences of repeat_gap", NATS, over="sequences"),
     },
     cost=_cost,
+    settings=keywords,
     checks=_checks,
     requires=("heads", "attention"),
     reads=("tokenizer",),

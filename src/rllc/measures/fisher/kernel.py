@@ -1,6 +1,6 @@
 """Trace of the Fisher information matrix (FIM) of a model of tokens, on contexts that it generates itself."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import torch
 import xarray as xr
@@ -8,21 +8,35 @@ from torch import Tensor
 
 from rllc.measures.data import Data, Measurement
 from rllc.measures.hessian.kernel import head_masks, hessian_traces
+from rllc.measures.precise import count_at, most
 from rllc.measures.traces import Form, Reading, hutchinson, of_form
 from rllc.models.model import Model
 from rllc.models.weights import Weights
 from rllc.seeds import derive
 from rllc.tasks.batch import Batch
+from rllc.tasks.lazy import First
 
 
-def fisher(data: Data, *, probes: int, batch_size: int, context: int) -> Measurement:
-    """``fisher_traces`` with contexts of ``context`` tokens, and the last form on held-out text."""
-    held_out = data.batches("fisher", count=probes, batch_size=batch_size, scored=None)
+def fisher(
+    data: Data,
+    *,
+    probes: int,
+    batch_size: int,
+    context: int,
+    precise: int | None = None,
+    precise_at: Collection[int] = (),
+) -> Measurement:
+    """``fisher_traces`` with contexts of ``context`` tokens, and the last form on held-out text.
+
+    At the steps ``precise_at`` there are ``precise`` probes.
+    """
+    held_out = data.batches("fisher", count=most(probes, precise), batch_size=batch_size, scored=None)
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
-        shape, seed = (probes, batch_size, context), data.seed(step)
+        count, seed = count_at(step, probes, precise, precise_at), data.seed(step)
+        shape = (count, batch_size, context)
         generated = generated_batches(model, weights, shape=shape, bos=data.bos, seed=seed)
-        return fisher_traces(model, weights, generated, held_out, probes=probes, seed=seed)
+        return fisher_traces(model, weights, generated, First(held_out, count), probes=count, seed=seed)
 
     return measure
 

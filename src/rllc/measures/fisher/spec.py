@@ -5,8 +5,9 @@ from typing import Any
 
 from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
+from rllc.study.precise import keywords, known_steps, precise_at_field, precise_field, units
 from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
-from rllc.study.values import RLLC, Count, Distinct, Name
+from rllc.study.values import RLLC, Count, Distinct, Name, Step
 from rllc.units import NATS
 
 
@@ -22,26 +23,30 @@ class Fisher(ConfigModel):
         min_length=1,
         default=None,
     )
+    precise: int | None = precise_field("probes")
+    precise_at: Distinct[Step] | None = precise_at_field()
 
 
 def _cost(work: Work[Fisher]) -> Cost:
     """A Hessian-vector product and two forward-mode ones per probe; a forward pass per token generated."""
     section, tokenizer = work.section, work.tokenizer
     one = work.forward(section.batch_size, None)
-    generated = tokenizer.context * work.forward(
-        section.probes * section.batch_size, 1, length=tokenizer.context // 2
+    seconds = sum(
+        probes * 14 * one
+        + tokenizer.context * work.forward(probes * section.batch_size, 1, length=tokenizer.context // 2)
+        for probes in units(work, section.probes)
     )
-    seconds = len(work.steps) * (section.probes * 14 * one + generated)
     return Cost(START + seconds, 1200 + 20 * work.logits(section.batch_size, None))
 
 
 def _settings(work: Work[Fisher]) -> dict[str, Any]:
     """Contexts are as long as those of the text."""
-    return work.section.model_dump(exclude={"distributions"}) | {"context": work.tokenizer.context}
+    return keywords(work) | {"context": work.tokenizer.context}
 
 
 def _checks(place: str, work: Work[Fisher]) -> Iterator[str]:
     experiment = work.experiment
+    yield from known_steps(place, work)
     if experiment.task != "language":
         yield f"{place}: contexts are generated after a start of text, which this task lacks; set it to null"
     for name in work.section.distributions or experiment.distributions:

@@ -1,6 +1,6 @@
 """Trace of the Hessian of the loss, of the whole model and of every head, by Hutchinson's estimator."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -8,28 +8,41 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.measures.data import Data, Measurement
+from rllc.measures.precise import count_at, most
 from rllc.measures.traces import Reading, form_of, hutchinson, of_form, of_product
 from rllc.models.model import Model
 from rllc.models.weights import Masks, Weights
 from rllc.tasks.batch import Batch
+from rllc.tasks.lazy import First
 
 
 def hessian(
-    data: Data, *, probes: int, batch_size: int, scored_positions: int | None, contexts_at_once: int | None
+    data: Data,
+    *,
+    probes: int,
+    batch_size: int,
+    scored_positions: int | None,
+    contexts_at_once: int | None,
+    precise: int | None = None,
+    precise_at: Collection[int] = (),
 ) -> Measurement:
     """Return a measure of the Hessian's trace, for the whole model and for every head's block.
 
-    Each Rademacher probe has its own minibatch. The arguments are those of ``rllc.measures.hessian.spec``.
+    Each Rademacher probe has its own minibatch. At the steps ``precise_at`` there are ``precise`` probes;
+    elsewhere their minibatches are the first of these. The arguments are those of
+    ``rllc.measures.hessian.spec``.
     """
-    batches = data.batches("hessian", count=probes, batch_size=batch_size, scored=scored_positions)
+    count = most(probes, precise)
+    batches = data.batches("hessian", count=count, batch_size=batch_size, scored=scored_positions)
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
+        count = count_at(step, probes, precise, precise_at)
         return hessian_traces(
             model.loss,
             weights,
-            batches,
+            First(batches, count),
             heads=head_masks(model),
-            probes=probes,
+            probes=count,
             seed=data.seed(step),
             contexts_at_once=contexts_at_once,
         )

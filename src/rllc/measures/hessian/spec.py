@@ -2,8 +2,9 @@
 
 from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost
+from rllc.study.precise import keywords, known_steps, precise_at_field, precise_field, units
 from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
-from rllc.study.values import RLLC, Count, Distinct, Name
+from rllc.study.values import RLLC, Count, Distinct, Name, Step
 from rllc.units import NATS
 
 
@@ -24,12 +25,14 @@ class Hessian(ConfigModel):
     distributions: Distinct[Name] | None = config_field(
         "distributions measured; null: all of the experiment", min_length=1, default=None
     )
+    precise: int | None = precise_field("probes")
+    precise_at: Distinct[Step] | None = precise_at_field()
 
 
 def _cost(work: Work[Hessian]) -> Cost:
     section, size = work.section, (work.section.batch_size, work.section.scored_positions)
     one = work.forward(*size)
-    seconds = len(work.steps) * section.probes * 8 * one
+    seconds = sum(units(work, section.probes)) * 8 * one
     at_once = min(section.contexts_at_once or section.batch_size, section.batch_size)
     megabytes = 1200 + 20 * work.logits(at_once, section.scored_positions)
     return Cost(START + seconds, megabytes)
@@ -56,6 +59,8 @@ MEASURE = MeasureSpec(
         ),
     },
     cost=_cost,
+    settings=keywords,
+    checks=known_steps,
     stream="hessian",
     figures={
         "rllc_fig14_hessian_trace": FigureSpec(

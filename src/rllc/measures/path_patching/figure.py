@@ -5,9 +5,8 @@ import xarray as xr
 from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
-from rllc.figures.findings import over_seeds
+from rllc.figures.findings import near_end
 from rllc.figures.heads.behind import Stages
-from rllc.figures.heads.head_findings import at_end, at_step
 from rllc.figures.panels import Curve, Panel, Row, by_seed, curve, level, sheet
 
 # colours as in the paper: intact model blue, ablated head green, patched path orange
@@ -115,26 +114,26 @@ def _nothing_patched(data: xr.Dataset) -> list[str]:
 
 
 def _findings(data: xr.Dataset) -> list[Finding]:
-    """Return by how much patching and ablating the bracket head raise the loss at the end, and other heads.
+    """Return by how much patching and ablating the bracket head raise the loss near the end, and other heads.
 
     Heads are named if one seed is drawn.
     """
     seeds = _patched(data)
     if not seeds:
         return []
-    last = at_end(data.sel(seed=seeds), "rise")
+    own = data.sel(seed=seeds)
     receivers = [_member(data.sel(seed=seed), "dyck") for seed in seeds]
     head = f"bracket head {receivers[0]}" if data.sizes["seed"] == 1 else "bracket head"
-    *_, nested = kinds = last["brackets"].values.tolist()
+    *_, nested = kinds = own["brackets"].values.tolist()
     cases = [
         *(("patched", f"path into {head} patched", kind) for kind in kinds),
         ("ablated", f"{head} ablated", nested),
     ]
     found = []
     for condition, what, kind in cases:
-        cell = last.sel(condition=condition, brackets=kind)
-        label = f"loss added on {kind} brackets {at_step(last)}, {what}"
-        found += over_seeds(label, cell["rise"], cell["rise_se"], "nats")
-    others = last["rise_into"].where(last["head"] != xr.DataArray(receivers, last["seed"].coords, ["seed"]))
-    label = f"loss added on {nested} brackets {at_step(last)}, path into another head patched, largest"
-    return [*found, *over_seeds(label, others.sel(brackets=nested).max("head"), unit="nats")]
+        cell = own.sel(condition=condition, brackets=kind)
+        label = f"loss added on {kind} brackets, {what}"
+        found += near_end(label, cell["rise"], cell["rise_se"], "nats")
+    others = own["rise_into"].where(own["head"] != xr.DataArray(receivers, own["seed"].coords, ["seed"]))
+    label = f"loss added on {nested} brackets, path into another head patched, largest"
+    return [*found, *near_end(label, others.sel(brackets=nested).max("head"), unit="nats")]

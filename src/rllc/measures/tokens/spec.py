@@ -8,9 +8,10 @@ from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.cost import START, Cost, evaluating
 from rllc.study.setup import Setup
 from rllc.study.specs import FigureSpec, MeasureSpec, Variable, Work
-from rllc.study.values import RLLC, Count, Distinct, Name, Step
+from rllc.study.values import RLLC, Count, Distinct, Name, Share, Step
 from rllc.units import NATS
 
+LEAST = 10  # tokens kept of a head
 CLASSIFY = 2.5e-4  # CPU seconds of a token in context, with its share of reading contexts
 
 
@@ -23,7 +24,13 @@ class Tokens(ConfigModel):
     )
     searched: Count = config_field("contexts searched", source=f"{RLLC}, App. B.1: 100,000")
     batch_size: Count = config_field("contexts at once")
-    top: int = config_field("tokens kept of every head", ge=10, source=f"{RLLC}, App. B.1: 1,000")
+    top: int = config_field("tokens kept of every head, at most", ge=LEAST, source=f"{RLLC}, App. B.1: 1,000")
+    share: Share | None = config_field(
+        "largest share of the searched tokens that is kept of every head; a laxer one finds fewer brackets "
+        "(docs/tokens.md); null: no limit",
+        source=f"{RLLC}, App. B.1: 1,000 of 1e8, 1e-5",
+        default=None,
+    )
     shown: int = config_field("examples kept of every pattern, with their attention", ge=1, le=10)
 
 
@@ -34,21 +41,29 @@ def _contexts(experiment: Setup, section: Tokens) -> tuple[str, str]:
     return section.corpus, "held_out"
 
 
+def _kept(work: Work[Tokens]) -> int:
+    """Return the number of tokens kept of every head."""
+    section = work.section
+    if section.share is None or work.tokenizer_section is None:
+        return section.top
+    return min(section.top, int(section.share * section.searched * work.tokenizer.predictions))
+
+
 def _settings(work: Work[Tokens]) -> dict[str, Any]:
-    return work.section.model_dump(exclude={"checkpoints", "corpus"})
+    return work.section.model_dump(exclude={"checkpoints", "corpus", "share"}) | {"top": _kept(work)}
 
 
 def _cost(work: Work[Tokens]) -> Cost:
     """A pass for the means, one for what every head attends to, and one per head."""
-    section, of = work.section, work.heads
+    section, of, top = work.section, work.heads, _kept(work)
     one = work.forward(section.searched, None)
-    seconds = len(work.steps) * ((of + 3) * one + 2 * of * section.top * CLASSIFY)
+    seconds = len(work.steps) * ((of + 3) * one + 2 * of * top * CLASSIFY)
     length = work.tokenizer.context
-    kept = 4e-6 * length * (2 * of * section.top + section.searched)
+    kept = 4e-6 * length * (2 * of * top + section.searched)
     attended = 4e-6 * section.batch_size * of * length**2
     megabytes = evaluating(work.logits(section.batch_size, None)) + 2 * (kept + attended)
     examples = of * section.shown * 6 * length * 8
-    return Cost(START + seconds, megabytes, len(work.steps) * (examples + of * section.top * 30.0) + 2e5)
+    return Cost(START + seconds, megabytes, len(work.steps) * (examples + of * top * 30.0) + 2e5)
 
 
 def _checks(place: str, work: Work[Tokens]) -> Iterator[str]:
@@ -82,6 +97,11 @@ def _checks(place: str, work: Work[Tokens]) -> Iterator[str]:
     if section.top > section.searched * tokenizer.predictions:
         positions = section.searched * tokenizer.predictions
         yield f"{place}.top: {section.top} of the {positions} tokens that are searched; lower it"
+    if _kept(work) < LEAST:
+        yield (
+            f"{place}.share: it keeps {_kept(work)} tokens of every head; raise it or searched until it "
+            f"keeps {LEAST}, or set it to null"
+        )
 
 
 def _of_head(long_name: str, unit: str, *dims: str) -> Variable:

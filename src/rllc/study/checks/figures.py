@@ -93,8 +93,9 @@ def _beside(
         yield f"{place}.beside: '{figure.experiment}' is the experiment itself; name others"
     for other in others:
         yield from refer(f"{place}.beside", other, study.experiments, "experiment")
-        made = datasets(study.experiments[other]) if other in study.experiments else spec.needs
-        for needed in spec.needs:
+        asked = spec.others or spec.needs
+        made = datasets(study.experiments[other]) if other in study.experiments else asked
+        for needed in asked:
             if needed not in made:
                 yield f"{place}.beside: needs {needed}.nc, which '{other}' does not declare"
 

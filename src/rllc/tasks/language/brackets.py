@@ -15,6 +15,8 @@ DIRECTED = {"“": "”", "‘": "’", "``": "''", "<": ">"}
 CLOSES = {closer: opener for opener, closer in DIRECTED.items()}
 TWO_WAY = ('"', "'", "**", "_")  # the same mark opens and closes
 OUTSIDE = (*TWO_WAY, "’")  # before a letter they close nothing
+# Between two ``_`` of Markdown: several words of one line. One word is a name in code (``__init__``).
+EMPHASIS = re.compile(r"[^\s_=(){}\[\]<>][^_=(){}\[\]<>\n]*[ \t][^_=(){}\[\]<>\n]*[^\s_=(){}\[\]<>]")
 MARKS = {*DIRECTED, *TWO_WAY}
 SPLIT = {
     "and": ("both",),
@@ -48,7 +50,8 @@ def _delimiters(text: str) -> Iterator[Pair]:
     A closer must match the opener on top of the stack, ignoring marks left open above it; otherwise the stack
     is emptied. A quotation mark, ``**`` or ``_`` closes where it is open and no letter follows. Otherwise it
     opens where no letter precedes it. ``<`` opens only before a letter, ``/`` or ``!``; ``>`` does not close
-    after a space, ``-`` or ``=``. A closing mark without an opener is ignored.
+    after a space, ``-`` or ``=``. A closing mark without an opener is ignored. Two ``_`` are a pair only
+    around several words: else most pairs of code would be of names such as ``__init__``.
 
     The paper has no rule for marks left open. Here they do not prevent the bracket around them from closing.
     Otherwise an apostrophe, ``a <b`` and ``**kwargs`` would each empty the stack.
@@ -74,7 +77,8 @@ def _delimiters(text: str) -> Iterator[Pair]:
                 stack.pop()
             if stack and stack[-1][0] == closes:
                 opener, opened = stack.pop()
-                yield Pair(opened + len(opener) - 1, where, opener, mark)
+                if mark != "_" or EMPHASIS.fullmatch(text, opened + 1, where):
+                    yield Pair(opened + len(opener) - 1, where, opener, mark)
             else:
                 stack.clear()
         elif _may_open(mark, before, after):
