@@ -105,3 +105,18 @@ def test_model_without_layers_that_are_found_has_the_component_full_alone():
     assert Components(module).masks("full") is None
     with pytest.raises(ValueError, match=r"lists of 5 layers .* none; expected one"):
         Components(module).masks("mlp:0")
+
+
+def test_layer_without_attention_has_no_heads_but_an_mlp():
+    """As in hybrid models, where other modules mix positions in some layers."""
+    module = tiny_model("gpt_neox")
+    layer = module.gpt_neox.layers[0]
+    layer.mamba = layer.attention
+    del layer.attention
+    layer.forward = lambda hidden, *_, **__: hidden + layer.mlp(hidden)
+    components = Components(module)
+    assert components.heads == ["1:0", "1:1", "1:2", "1:3"]
+    assert chosen(module, "mlp:0") == starting(module, "gpt_neox.layers.0.mlp.")
+    for label in ("0:0", "attn:0"):
+        with pytest.raises(ValueError, match=rf"'{label}' is not in this model: .*layer 0 has no"):
+            components.masks(label)

@@ -97,7 +97,7 @@ class Components:
         }
         found = _whole(modules[part.kind])
         if not found:
-            raise self._absent(component, f"{part.kind} of layer {part.layer} has no weights")
+            raise self._absent(component, f"layer {part.layer} has no {part.kind} with weights")
         return found
 
     def _unit(self, part: Part, component: str) -> list[tuple[nn.Parameter, Tensor]]:

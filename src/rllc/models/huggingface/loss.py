@@ -6,6 +6,7 @@ only (``logits_to_keep``), where this gives the plain logits.
 
 import inspect
 import logging
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -37,16 +38,15 @@ def check_module(module: nn.Module) -> None:
         )
 
 
-def check_names(weights: Weights, module: nn.Module) -> None:
-    """Raise ValueError unless ``weights`` has exactly the names of the module's parameters.
+def check_names(weights: Weights, names: Sequence[str]) -> None:
+    """Raise ValueError unless ``weights`` has exactly ``names``, those of the module's parameters.
 
     ``functional_call`` would take a missing name from the module, and ignore an unknown one.
     """
-    expected = [name for name, _ in module.named_parameters()]
-    if weights.keys() == set(expected):
+    if weights.keys() == set(names):
         return
-    wrong = [f"{name} is missing" for name in expected if name not in weights]
-    wrong += [f"{name} is unknown, or tied to another" for name in weights if name not in set(expected)]
+    wrong = [f"{name} is missing" for name in names if name not in weights]
+    wrong += [f"{name} is unknown, or tied to another" for name in weights if name not in names]
     raise ValueError(f"weights do not fit the model: {'; '.join(wrong[:5])}; expected its named_parameters()")
 
 

@@ -43,6 +43,11 @@ class HuggingFaceModel:
         return getattr(text_config(self.module), "max_position_embeddings", None)
 
     @cached_property
+    def names(self) -> list[str]:
+        """The names of the weights; of tied weights the first."""
+        return [name for name, _ in self.module.named_parameters()]
+
+    @cached_property
     def keeps_logits(self) -> bool:
         return keeps_logits(self.module)
 
@@ -59,7 +64,7 @@ class HuggingFaceModel:
 
     def outputs(self, weights: Weights, batch: Batch) -> Tensor:
         """Return logits: [batch, scored, vocab]."""
-        check_names(weights, self.module)
+        check_names(weights, self.names)
         return logits(self.module, weights, batch.contexts, batch.positions, keep=self.keeps_logits)
 
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:

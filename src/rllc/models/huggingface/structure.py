@@ -7,6 +7,7 @@ from torch import nn
 # Names that transformers gives to these modules of a layer. An MLP can be several modules (OPT).
 ATTENTION = ("self_attn", "attn", "attention", "self_attention")
 MLP = ("mlp", "ffn", "feed_forward", "block_sparse_moe", "fc1", "fc2")
+MIXERS = ("linear_attn", "mamba", "conv")  # in the place of attention in layers of hybrid models
 
 
 class LayerModules(NamedTuple):
@@ -16,7 +17,7 @@ class LayerModules(NamedTuple):
     attention  its attention; None where the layer has none (as in hybrid models)
     mlp        the modules of its MLP, mixture of experts included
     norms      its norms, without those inside the attention
-    others     names of further modules with weights
+    others     names of further modules with weights, which rllc does not know
     """
 
     module: nn.Module
@@ -58,7 +59,8 @@ def find_layers(model: nn.Module) -> list[LayerModules]:
         names = ", ".join(name for name, _ in found) or "none"
         raise ValueError(
             f"lists of {count} layers with attention in {type(model).__name__}: {names}; expected one, with "
-            f"attention modules named {', '.join(ATTENTION)}; only the component full can be sampled"
+            f"attention modules named {', '.join(ATTENTION)}; only full, embedding and unembedding can "
+            "be sampled"
         )
     return [_modules(layer) for layer in found[0][1]]
 
@@ -77,6 +79,6 @@ def _modules(layer: nn.Module) -> LayerModules:
             mlp.append(module)
         elif is_norm(module):
             norms.append(module)
-        else:
+        elif name not in MIXERS:
             others.append(name)
     return LayerModules(layer, attention, tuple(mlp), tuple(norms), tuple(others))
