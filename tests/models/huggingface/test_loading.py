@@ -86,10 +86,21 @@ def test_old_bin_file_of_pythia_with_its_names_and_buffers_is_loaded(saved):
     assert len(HuggingFaceModel(loaded).masks("unembedding")) == 1
 
 
-def test_old_buffers_of_gpt2_are_accepted(saved):
-    model, folder = saved("gpt2")
+@pytest.mark.parametrize(
+    ("name", "buffers"),
+    [
+        ("gpt2", ["transformer.h.0.attn.bias", "transformer.h.0.attn.masked_bias"]),
+        ("gpt_neo", ["transformer.h.0.attn.attention.bias", "transformer.h.0.attn.attention.masked_bias"]),
+        ("gptj", ["transformer.h.0.attn.bias", "transformer.h.0.attn.masked_bias"]),
+        ("llama", ["model.layers.0.self_attn.rotary_emb.inv_freq"]),
+        ("falcon", ["transformer.h.0.self_attention.rotary.inv_freq"]),
+    ],
+)
+def test_buffers_of_old_files_are_accepted(saved, name, buffers):
+    model, folder = saved(name)
     rewrite(
-        folder, lambda tensors: tensors.update({"transformer.h.0.attn.bias": torch.ones(1, 1, 32, 32).bool()})
+        folder,
+        lambda tensors: tensors.update({buffer: torch.ones(1, 1, 32, 32).bool() for buffer in buffers}),
     )
     assert_equal(load(folder), model)
 
