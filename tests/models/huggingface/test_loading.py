@@ -54,6 +54,16 @@ def test_saved_model_is_loaded(saved, name):
     HuggingFaceModel(loaded)
 
 
+def test_loading_shows_no_progress_bar_and_leaves_that_setting_alone(saved, capsys):
+    from transformers.utils import logging
+
+    _, folder = saved()
+    capsys.readouterr()
+    load(folder)
+    assert "Loading" not in capsys.readouterr().err
+    assert logging.is_progress_bar_enabled()
+
+
 def test_half_precision_is_loaded_as_float32(saved):
     model, folder = saved(half=True)
     assert load_file(folder / "model.safetensors").popitem()[1].dtype == torch.float16

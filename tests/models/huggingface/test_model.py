@@ -5,6 +5,7 @@ import pytest
 import torch
 from tiny_transformers import MODELS, tiny_model, tokens_of
 
+import rllc
 from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.tasks.batch import next_token_batch
 
@@ -82,6 +83,60 @@ def test_unknown_and_missing_names_of_weights_are_refused():
     name = next(iter(weights))
     with pytest.raises(ValueError, match=f"{name} is missing"):
         model.loss({each: weight for each, weight in weights.items() if each != name}, batch_of(tokens))
+
+
+def test_initial_weights_are_those_of_transformers_and_leave_the_random_state_alone():
+    from transformers import AutoModelForCausalLM
+
+    model = HuggingFaceModel(tiny_model("gpt2"))
+    before = torch.random.get_rng_state()
+    found = model.initial_weights(seed=3)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        expected = AutoModelForCausalLM.from_config(model.module.config)
+    assert found.keys() == model.shapes().keys()
+    assert all(torch.equal(weight, found[name]) for name, weight in expected.named_parameters())
+
+
+@pytest.mark.parametrize(("name", "label"), [("gpt_neox", "1:3"), ("llama_groups", "group:1:1")])
+def test_hessian_trace_by_head_or_group(name, label):
+    model = HuggingFaceModel(tiny_model(name))
+    tokens = tokens_of(model.module, 8).numpy()
+    found = rllc.measure(
+        "hessian",
+        model,
+        model.weights(),
+        tokens,
+        batch_size=4,
+        contexts_at_once=4,
+        probes=2,
+        scored_positions=None,
+    )
+    assert found["head"].values.tolist() == model.heads
+    last = found.isel(head=-1)
+    assert (last["head"].item(), last["layer"].item(), last["head_index"].item()) == (
+        label,
+        1,
+        int(label[-1]),
+    )
+    assert np.isfinite(found["hessian_trace_head"]).all()
+
+
+@pytest.mark.parametrize(
+    ("measure", "settings"),
+    [
+        ("eigenvalues", {"contexts": 4, "count": 1, "scored_positions": None, "tolerance": 0.5}),
+        (
+            "metrics",
+            {"contexts": 8, "batch_size": 4, "accuracy": True, "icl_early": [1, 2], "icl_late": [5, 6]},
+        ),
+    ],
+)
+def test_measures_take_the_model(measure, settings):
+    model = HuggingFaceModel(tiny_model("gpt_neox"))
+    found = rllc.measure(measure, model, model.weights(), tokens_of(model.module, 16).numpy(), **settings)
+    assert all(np.isfinite(found[name]).all() for name in found)
 
 
 def test_train_mode_short_types_and_other_modules_are_refused():

@@ -34,11 +34,14 @@ def load(folder: str | Path) -> nn.Module:
     """
     try:
         from transformers import AutoModelForCausalLM
+        from transformers.utils import logging
     except ImportError as error:
         raise ImportError("models of Hugging Face need: pip install rllc[huggingface]") from error
     folder = Path(folder)
     config = _config(folder)
     shards = _shards(folder)
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
     try:
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             folder, config=config, dtype=torch.float32, attn_implementation="eager", trust_remote_code=False,
@@ -47,6 +50,9 @@ def load(folder: str | Path) -> nn.Module:
     except Exception as error:  # of transformers, safetensors or pickle: the file is not what it should be
         reason = " ".join(str(error).split())[:300]
         raise ValueError(f"{folder} cannot be loaded: {type(error).__name__}: {reason}") from error
+    finally:
+        if shown:
+            logging.enable_progress_bar()
     model, report = loaded
     _check_report(folder, report)
     _check_stored(folder, shards, {name for name, _ in model.named_parameters(remove_duplicate=False)})

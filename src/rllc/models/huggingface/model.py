@@ -1,5 +1,6 @@
 """Causal language models of transformers as functions of their weights (``rllc.models.model.Model``)."""
 
+import copy
 from functools import cached_property
 from typing import Any
 
@@ -61,6 +62,14 @@ class HuggingFaceModel:
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         return {name: tuple(weight.shape) for name, weight in self.module.named_parameters()}
+
+    def initial_weights(self, *, seed: int, **initial: Any) -> dict[str, Tensor]:
+        """Return weights as transformers initialises them for this config, on the CPU."""
+        if initial:
+            raise ValueError(f"initial has {', '.join(initial)}: expected nothing, the config says it")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return weights_of(type(self.module)(copy.deepcopy(self.module.config)))
 
     def outputs(self, weights: Weights, batch: Batch) -> Tensor:
         """Return logits: [batch, scored, vocab]."""
