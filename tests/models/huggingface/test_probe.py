@@ -134,3 +134,27 @@ def test_projection_that_is_split_in_two_is_refused():
     attention.k_proj = torch.nn.Sequential(torch.nn.Linear(32, 8), torch.nn.Linear(8, 32))
     with pytest.raises(ValueError, match="no head depends on some outputs of a Linear"):
         _ = Components(module).heads
+
+
+def test_projection_that_is_called_by_keyword_is_found():
+    class ByKeyword(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(32, 32)
+
+        def forward(self, x):
+            return self.inner(input=x)
+
+    module = tiny_model("llama")
+    module.model.layers[0].self_attn.k_proj = ByKeyword()
+    masks = Components(module).masks("0:1")
+    assert masks["model.layers.0.self_attn.k_proj.inner.bias"].nonzero().flatten().tolist() == list(
+        range(8, 16)
+    )
+
+
+def test_model_that_does_not_run_on_tokens_alone_is_refused():
+    module = tiny_model("llama")
+    module.model.layers[0].mlp.forward = lambda x, image: x
+    with pytest.raises(ValueError, match="LlamaForCausalLM cannot be run on 4 tokens: TypeError"):
+        _ = Components(module).heads

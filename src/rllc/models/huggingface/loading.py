@@ -72,7 +72,10 @@ def _config(folder: Path) -> Any:
             "merge_and_unload() of peft, and save that"
         )
     if not path.is_file():
-        raise ValueError(f"{folder} has no config.json: expected a folder that save_pretrained wrote")
+        raise ValueError(
+            f"{folder} has no config.json: expected a folder that save_pretrained wrote; a "
+            "model of the hub is downloaded first"
+        )
     try:
         fields = json.loads(path.read_text())
         model_type = fields.get("model_type")

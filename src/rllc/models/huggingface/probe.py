@@ -75,13 +75,19 @@ def find_units(model: nn.Module, attentions: Mapping[int, nn.Module]) -> dict[in
     attentions  layer -> its attention
 
     Raises ValueError where the heads found do not agree with the config, share rows of their queries, leave a
-    row of a projection without a head, or where the attention has weights that are in no projection or norm.
+    row of a projection without a head, where the attention has weights that are in no projection or norm, or
+    where the model does not run on tokens alone.
     """
     heads, groups = head_counts(model)
     with _replaced(list(attentions.values())) as calls, torch.enable_grad():
         device = next(model.parameters()).device
         tokens = torch.arange(TOKENS, device=device)[None] % text_config(model).vocab_size
-        model(input_ids=tokens, use_cache=False)
+        try:
+            model(input_ids=tokens, use_cache=False)
+        except Exception as error:  # of any kind, by the code of the model
+            raise ValueError(
+                f"{type(model).__name__} cannot be run on {TOKENS} tokens: {type(error).__name__}: {error}"
+            ) from error
     found = {}
     for (layer, attention), own in zip(attentions.items(), calls, strict=True):
         try:
@@ -105,20 +111,20 @@ def _replaced(attentions: Sequence[nn.Module]) -> Iterator[list[list[_Call]]]:
     hooks = []
 
     def record(own: list[_Call]) -> Any:
-        def hook(module: nn.Module, given: tuple[Any, ...], returned: Tensor) -> Tensor:
+        def hook(module: nn.Module, given: Any, named: Mapping[str, Any], returned: Tensor) -> Tensor:
             numbers = torch.randn(returned.shape, generator=random).to(returned)
-            own.append(_Call(module, given[0], numbers.requires_grad_()))
+            own.append(_Call(module, _first(given, named), numbers.requires_grad_()))
             return own[-1].returned
 
         return hook
 
-    def identity(module: nn.Module, given: tuple[Any, ...], named: Mapping[str, Any], _: Any) -> Any:
-        return given[0] if given else next(iter(named.values()))
+    def identity(module: nn.Module, given: Any, named: Mapping[str, Any], _: Any) -> Any:
+        return _first(given, named)
 
     for attention, own in zip(attentions, calls, strict=True):
         for module in attention.modules():
             if is_projection(module):
-                hooks.append(module.register_forward_hook(record(own)))
+                hooks.append(module.register_forward_hook(record(own), with_kwargs=True))
             elif is_norm(module):
                 hooks.append(module.register_forward_hook(identity, with_kwargs=True))
     try:
@@ -126,6 +132,11 @@ def _replaced(attentions: Sequence[nn.Module]) -> Iterator[list[list[_Call]]]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def _first(given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    """Return the first argument of a call."""
+    return given[0] if given else next(iter(named.values()))
 
 
 def _units_of(attention: nn.Module, calls: list[_Call], *, heads: int, groups: int) -> AttentionUnits:
