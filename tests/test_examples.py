@@ -135,3 +135,12 @@ def test_what_examples_import_is_there(script):
         if isinstance(node, ast.ImportFrom) and node.module.partition(".")[0] == "rllc":
             module = importlib.import_module(node.module)
             assert [name.name for name in node.names if not hasattr(module, name.name)] == []
+
+
+def test_huggingface_model_prints_a_row_per_component():
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        names = runpy.run_path(str(ROOT / "examples/huggingface_model.py"))
+    header, _, *rows = printed.getvalue().splitlines()
+    assert header.split() == ["llc", "llc_se", "rhat", "ess"]
+    assert [row.split()[0] for row in rows] == names["components"]
+    assert (names["estimates"]["llc_se"] > 0).all()

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rllc.estimator.fast_heads import estimate_heads as estimate_heads
+    from rllc.estimator.heads import estimate_heads as estimate_heads
     from rllc.estimator.llc import estimate as estimate
     from rllc.measures.by_name import measure as measure
     from rllc.measures.data import InMemoryData as InMemoryData
@@ -28,7 +28,7 @@ _MODULES = {
     "InMemoryData": "rllc.measures.data",
     "SamplerConfig": "rllc.sampler_config",
     "estimate": "rllc.estimator.llc",
-    "estimate_heads": "rllc.estimator.fast_heads",
+    "estimate_heads": "rllc.estimator.heads",
     "measure": "rllc.measures.by_name",
     "open_results": "rllc.store.datasets",
     "reasons": "rllc.quality",

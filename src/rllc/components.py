@@ -2,60 +2,128 @@
 
     full         every weight
     1:6          one head
-    1:6+1:7      several heads together, in ascending order
+    group:1:0    a key-value head with the query heads that read it (grouped-query attention)
+    attn:1       the attention of layer 1
+    mlp:1        the MLP of layer 1
+    norm:1       the norms of layer 1
     layer:1      everything of layer 1
-    embedding    the embedding
+    embedding    the token embedding
+    unembedding  the matrix that gives the logits
+    1:6+1:7      several of them together (not ``full``), in ascending order
 
-The ``masks`` of a model family translate a label into coordinates (``rllc.models.components``). This module
-does not import torch.
+Not every model has all of them. The ``masks`` of a model family translate a label into coordinates
+(``rllc.models.components``, ``rllc.models.huggingface.components``). This module does not import torch.
 """
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass
 
-KNOWN = '"full", a head ("1:6"), heads together ("1:6+1:7"), "layer:1" or "embedding"'
+# The kinds of parts, in the order that a label of several parts has.
+KINDS = ("head", "group", "attn", "mlp", "norm", "layer", "embedding", "unembedding")
+KNOWN = (
+    '"full", a head ("1:6"), heads together ("1:6+1:7"), "group:1:0", "attn:1", "mlp:1", "norm:1", '
+    '"layer:1", "embedding" or "unembedding"'
+)
 NUMBER = r"(?:0|[1-9]\d*)"
-HEADS = re.compile(rf"{NUMBER}:{NUMBER}(?:\+{NUMBER}:{NUMBER})*")
-LAYER = re.compile(rf"layer:({NUMBER})")
+PART = re.compile(
+    rf"(?:(?P<pair>group:)?(?P<layer>{NUMBER}):(?P<index>{NUMBER})"
+    rf"|(?P<kind>attn|mlp|norm|layer):(?P<whole>{NUMBER})|(?P<end>embedding|unembedding))"
+)
 
 
-class Component(NamedTuple):
-    """A parsed label: a set of heads, one layer, or (both empty) all weights or the embedding."""
+@dataclass(frozen=True)
+class Part:
+    """A part of a label: its kind, its layer and its index in the layer (-1 where it has none)."""
+
+    kind: str
+    layer: int = -1
+    index: int = -1
+
+    @property
+    def label(self) -> str:
+        if self.kind == "head":
+            return f"{self.layer}:{self.index}"
+        numbers = [str(number) for number in (self.layer, self.index) if number >= 0]
+        return ":".join([self.kind, *numbers])
+
+
+@dataclass(frozen=True)
+class Component:
+    """A parsed label: its parts in ascending order, none for ``full``."""
 
     label: str
-    heads: tuple[tuple[int, int], ...] = ()
-    layer: int | None = None
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def heads(self) -> tuple[tuple[int, int], ...]:
+        """The layer and index of each head among the parts."""
+        return tuple((part.layer, part.index) for part in self.parts if part.kind == "head")
 
 
 def parse(component: str) -> Component:
     """Parse a label. Raises ValueError for an unknown component or a non-canonical label."""
-    if component in ("full", "embedding"):
+    if component == "full":
         return Component(component)
-    if layer := LAYER.fullmatch(component):
-        return Component(component, layer=int(layer[1]))
-    if not HEADS.fullmatch(component):
+    found = [PART.fullmatch(text) for text in component.split("+")]
+    if None in found:
         raise ValueError(f"unknown component {component!r}: expected {KNOWN}")
-    pairs = [label.split(":") for label in component.split("+")]
-    heads = [(int(layer), int(head)) for layer, head in pairs]
-    canonical = "+".join(f"{head[0]}:{head[1]}" for head in sorted(set(heads)))
+    parts = [_part(match) for match in found if match is not None]
+    ordered = sorted(set(parts), key=lambda part: (KINDS.index(part.kind), part.layer, part.index))
+    canonical = "+".join(part.label for part in ordered)
     if component != canonical:
-        raise ValueError(f"component {component!r} has its heads out of order or twice: write {canonical!r}")
-    return Component(component, tuple(heads))
+        what = "heads" if {part.kind for part in parts} == {"head"} else "parts"
+        raise ValueError(f"component {component!r} has its {what} out of order or twice: write {canonical!r}")
+    return Component(component, tuple(parts))
+
+
+def _part(match: re.Match[str]) -> Part:
+    if match["end"]:
+        return Part(match["end"])
+    if match["kind"]:
+        return Part(match["kind"], int(match["whole"]))
+    return Part("group" if match["pair"] else "head", int(match["layer"]), int(match["index"]))
 
 
 def kind(component: str) -> str:
-    """Return ``"full"``, ``"heads"`` (exactly one head) or ``"other"``: the kind of its jobs and datasets."""
+    """Return the kind of a component's jobs and datasets: ``"full"``, ``"heads"`` or ``"other"``.
+
+    ``"heads"`` is exactly one head, or one group of heads that share their keys and values.
+    """
     parsed = parse(component)
     if parsed.label == "full":
         return "full"
-    return "heads" if len(parsed.heads) == 1 else "other"
+    return "heads" if [part.kind for part in parsed.parts] in (["head"], ["group"]) else "other"
 
 
-def check(component: str, *, n_layers: int, n_heads: int) -> Component:
-    """Parse a label as ``parse`` does. Raises ValueError where the model lacks the layer or head."""
+def check(component: str, *, n_layers: int, n_heads: int, norms: bool = True) -> Component:
+    """Parse a label of an attention-only transformer. Raises ValueError where the model lacks a part.
+
+    norms  whether the layers have norms
+    """
     parsed = parse(component)
-    layers = [parsed.layer] if parsed.layer is not None else [layer for layer, _ in parsed.heads]
-    if any(layer >= n_layers for layer in layers) or any(head >= n_heads for _, head in parsed.heads):
+    whole = [
+        "full",
+        "heads",
+        *(["norm:<layer>"] if norms else []),
+        "layer:<layer>",
+        "embedding",
+        "unembedding",
+    ]
+    advice = {
+        "group": "its heads have keys and values of their own",
+        "attn": 'its layers are attention alone (write "layer:<layer>")',
+        "mlp": "it has no MLPs",
+        "norm": "it has no norms",
+    }
+    for part in parsed.parts:
+        if part.kind in ("group", "attn", "mlp") or (part.kind == "norm" and not norms):
+            raise ValueError(
+                f"component {component!r} is not in this model, an attention-only transformer: "
+                f"{advice[part.kind]}; expected {', '.join(whole[:-1])} or {whole[-1]}"
+            )
+    if any(
+        part.layer >= n_layers or (part.kind == "head" and part.index >= n_heads) for part in parsed.parts
+    ):
         raise ValueError(
             f"component {component!r} is not in this model: its layers are {_range(n_layers)}, "
             f"its heads {_range(n_heads)} in each"

@@ -25,8 +25,8 @@ def head_label(layer: int, head: int) -> str:
 
 
 def layer_of(head: str) -> int:
-    """Return the layer of a head label: 1 for "1:6"."""
-    return int(head.partition(":")[0])
+    """Return the layer of the label of a head or a group: 1 for "1:6" and for "group:1:6"."""
+    return int(head.split(":")[-2])
 
 
 def head_labels(n_layers: int, n_heads: int) -> list[str]:
@@ -35,8 +35,11 @@ def head_labels(n_layers: int, n_heads: int) -> list[str]:
 
 
 def head_coords(labels: Sequence[str]) -> dict[str, tuple[str, np.ndarray]]:
-    """Return the coordinates of the dim ``head``: label, layer, and index within the layer."""
-    layers, indices = np.array([label.split(":") for label in labels], dtype=np.int32).reshape(-1, 2).T
+    """Return the coordinates of the dim ``head``: label, layer, and index within the layer.
+
+    labels  of heads ("1:6"), or of groups of heads that share keys and values ("group:1:0")
+    """
+    layers, indices = np.array([label.split(":")[-2:] for label in labels], dtype=np.int32).reshape(-1, 2).T
     return {
         "head": ("head", np.asarray(labels, dtype=object)),
         "layer": ("head", np.asarray(layers, dtype=np.int32)),

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -82,7 +83,8 @@ def test_a_component_outside_the_model_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"), [("full", "full"), ("layer:0", "other"), ("embedding", "other")]
+    ("text", "expected"),
+    [("full", "full"), ("layer:0", "other"), ("embedding", "other"), ("0:0+norm:0", "other")],
 )
 def test_kinds(text, expected):
     assert kind(text) == expected
@@ -92,3 +94,56 @@ def test_kinds(text, expected):
 def test_names_are_read_without_torch():
     code = "import sys; from rllc.components import kind; kind('1:6'); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_norms_and_the_unembedding():
+    assert set(masks("norm:1", SMALL)) == {"blocks.1.ln1.w", "blocks.1.ln1.b"}
+    assert set(masks("unembedding", SMALL)) == {"unembed.W_U", "unembed.b_U"}
+
+
+def test_union_of_different_parts():
+    chosen = masks("1:0+norm:1+embedding", SMALL)
+    apart = masks("1:0", SMALL) | masks("norm:1", SMALL) | masks("embedding", SMALL)
+    assert chosen.keys() == apart.keys()
+    assert all(torch.equal(chosen[name], apart[name]) for name in chosen)
+    with pytest.raises(ValueError, match=r"parts out of order or twice: write '1:0\+norm:1\+embedding'"):
+        masks("embedding+1:0+norm:1", SMALL)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("group:1:0", "keys and values of their own"),
+        ("attn:1", 'attention alone .write "layer:<layer>"'),
+        ("mlp:1", "no MLPs"),
+        ("1:0+mlp:1", "no MLPs"),
+    ],
+)
+def test_a_part_that_attention_only_models_lack_is_refused_with_those_that_they_have(text, reason):
+    with pytest.raises(
+        ValueError, match=rf"{reason}.*expected full, heads, norm:<layer>, layer:<layer>, embedding"
+    ):
+        masks(text, SMALL)
+
+
+def test_norms_of_a_model_without_them_are_refused():
+    with pytest.raises(ValueError, match="no norms; expected full, heads, layer:<layer>"):
+        masks("norm:0", replace(SMALL, layer_norm=False))
+
+
+@pytest.mark.parametrize(
+    "text", ["group:1:0", "attn:0", "mlp:11", "norm:2", "unembedding", "0:1+group:1:0+mlp:0"]
+)
+def test_labels_of_other_families_are_known(text):
+    assert parse(text).label == text
+    assert "+".join(part.label for part in parse(text).parts) == text
+
+
+@pytest.mark.parametrize("text", ["group:1", "attn:1:0", "mlp:", "mlp:01", "full+0:1", "head:0:1", "norm"])
+def test_labels_that_are_not_canonical_are_unknown(text):
+    with pytest.raises(ValueError, match="unknown component"):
+        parse(text)
+
+
+def test_kind_of_a_group_is_that_of_heads():
+    assert kind("group:1:0") == "heads"

@@ -176,7 +176,7 @@ def _odd(model: AttentionOnly, initial: AttentionOnlyInitial) -> Iterator[str]:
 
 def _no_component(model: AttentionOnly, component: str) -> str | None:
     try:
-        components.check(component, n_layers=model.n_layers, n_heads=model.n_heads)
+        components.check(component, n_layers=model.n_layers, n_heads=model.n_heads, norms=model.layer_norm)
     except ValueError as error:
         return str(error)
     return None

@@ -1,0 +1,1 @@
+"""Causal language models of the package transformers as a family of models."""

@@ -1,0 +1,96 @@
+"""Causal language models of transformers as functions of their weights (``rllc.models.model.Model``)."""
+
+import copy
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rllc.models.huggingface.components import Components
+from rllc.models.huggingface.loss import check_module, check_names, keeps_logits, logits, weights_of
+from rllc.models.huggingface.structure import text_config
+from rllc.models.loss import token_losses
+from rllc.models.weights import Weights
+from rllc.tasks.batch import Batch
+
+
+class HuggingFaceModel:
+    """One module of transformers, whose weights are given at each call.
+
+    Raises ValueError where the module is not a causal language model of transformers, is in train mode, or
+    has weights that are neither float32 nor float64.
+
+    module  the module; its own weights are the centre w*. It is not changed
+    """
+
+    def __init__(self, module: nn.Module):
+        check_module(module)
+        self.module = module
+        self.components = Components(module)
+
+    @property
+    def heads(self) -> list[str]:
+        """Labels of all heads, layer by layer; of all groups where heads share keys and values."""
+        return self.components.heads
+
+    @property
+    def vocabulary(self) -> int:
+        return text_config(self.module).vocab_size
+
+    @property
+    def longest(self) -> int | None:
+        """The number of positions of the model; None where the config does not limit it."""
+        return getattr(text_config(self.module), "max_position_embeddings", None)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the weights; of tied weights the first."""
+        return [name for name, _ in self.module.named_parameters()]
+
+    @cached_property
+    def keeps_logits(self) -> bool:
+        return keeps_logits(self.module)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the config of the model, as plain data."""
+        return self.module.config.to_dict()  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights of the module by name; tied weights once."""
+        return weights_of(self.module)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        return {name: tuple(weight.shape) for name, weight in self.module.named_parameters()}
+
+    def initial_weights(self, *, seed: int, **initial: Any) -> dict[str, Tensor]:
+        """Return weights as transformers initialises them for this config, on the CPU."""
+        if initial:
+            raise ValueError(f"initial has {', '.join(initial)}: expected nothing, the config says it")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return weights_of(type(self.module)(copy.deepcopy(self.module.config)))
+
+    def outputs(self, weights: Weights, batch: Batch) -> Tensor:
+        """Return logits: [batch, scored, vocab]."""
+        check_names(weights, self.names)
+        return logits(self.module, weights, batch.contexts, batch.positions, keep=self.keeps_logits)
+
+    def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Return the loss of each prediction, nats/token."""
+        return token_losses(outputs, targets)
+
+    def loss(self, weights: Weights, batch: Batch) -> Tensor:
+        """Return the mean loss over a batch's contexts and scored positions, nats/token."""
+        return self.losses(self.outputs(weights, batch), batch.targets).mean()
+
+    def context_losses(self, weights: Weights, batch: Batch) -> Tensor:
+        """Return the mean loss of each context over the scored positions, nats/token: [batch]."""
+        return self.losses(self.outputs(weights, batch), batch.targets).mean(-1)
+
+    def predictions(self, weights: Weights, batch: Batch) -> Tensor:
+        """Return the probabilities of the next token: [batch, scored, vocab]."""
+        return torch.softmax(self.outputs(weights, batch), -1)
+
+    def masks(self, component: str) -> dict[str, Tensor] | None:
+        return self.components.masks(component)
