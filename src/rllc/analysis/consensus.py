@@ -33,7 +33,7 @@ def majority_vote(clusterings: np.ndarray, weight: np.ndarray) -> np.ndarray:
 
 
 def agreement(clusterings: np.ndarray, weight: np.ndarray, vote: np.ndarray) -> float:
-    """Return the weighted mean adjusted Rand index of the clusterings that vote with the outcome.
+    """Return the weighted mean of the adjusted Rand index between each clustering that votes and the vote.
 
     1: all clusterings are the vote; 0: chance level. NaN without a vote.
     """

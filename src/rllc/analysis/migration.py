@@ -19,11 +19,11 @@ def migration(tokens: xr.Dataset) -> xr.Dataset:
     tokens  ``rise``, ``pattern_index``, ``context``, ``position`` (seed, step, head, rank), ``attention`` and
             ``shown_token`` (.., shown, place), ``shown_rank``; coordinates ``layer``, ``pattern``, ``text``
 
-    ``ngram_effect`` (seed, step, head) is a head's share of the rises of loss, of all heads, that ablations
-    cause at tokens explained by n-grams. ``ngram_effect_of_layer`` (.., of_layer) is that of all heads of a
+    ``ngram_effect`` (seed, step, head) is a head's share of the total rise of the loss, over all heads,
+    at the tokens that n-grams explain. ``ngram_effect_of_layer`` (.., of_layer) is that of all heads of a
     layer. Their ``_se`` are over contexts, which heads share. ``space_attention`` is the attention of a head
-    to tokens that are one space, less the share that these have of the tokens before it (as uniform attention
-    gives them), mean over its examples, with ``_se`` over these. NaN without tokens, or with fewer than two
+    to tokens that are one space, less their share of all tokens that it can attend to (what uniform attention
+    would give), mean over its examples, with ``_se`` over these. NaN without tokens, or with fewer than two
     contexts or examples.
     """
     layer = tokens["layer"].values

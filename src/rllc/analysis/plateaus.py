@@ -31,8 +31,8 @@ DRAWS = 200
 class Boundary(NamedTuple):
     """A plateau of a curve; indices of checkpoints.
 
-    kind         ``start`` and ``end`` reach to the first and the last checkpoint, up to a change of the curve
-                 by less than ``EDGE`` posterior standard deviations
+    kind         between a ``start`` and the first checkpoint, or an ``end`` and the last, the curve changes
+                 by at most ``EDGE`` posterior standard deviations
     at           its location: the extremum, the flattest point of a saddle, the inner edge of start and end
     first, last  the plateau
     support      share of posterior draws in which a plateau of this kind overlaps it; start and end agree
@@ -106,9 +106,10 @@ def _boundaries(curve: Smooth, draws: tuple[np.ndarray, np.ndarray], flatness: f
 
 
 def _with_edges(named: list[Plateau], curve: Smooth) -> list[Plateau]:
-    """Return the plateaus; the first is the start, and the last the end, where the curve is known no better.
+    """Return the plateaus, where the first may become the start and the last the end.
 
-    That is where it changes by less than ``EDGE`` between the plateau and that end.
+    Each does so if the curve changes by at most ``EDGE`` posterior standard deviations between it and the
+    first, or last, checkpoint.
     """
 
     def same(a: int, b: int) -> bool:

@@ -21,7 +21,7 @@ def stage_changes(
     edges         steps at which stages begin and end, ascending; the nearest measured checkpoint counts
     freedom       degrees of freedom of the errors; those of a change are Welch's and Satterthwaite's
 
-    ``half_width`` is that of the 95 % Student interval of the change: a change is clear where it is larger.
+    ``half_width`` is that of the 95 % Student interval of the change: a larger change is clear.
     ``first`` and ``last`` (stage) are the checkpoints compared. NaN for a stage that lies between two
     measured checkpoints, and where a value or an error is missing.
     """

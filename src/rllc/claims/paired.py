@@ -1,12 +1,12 @@
-"""Redraws of curves on shared contexts: errors of checkpoints, heads and predictors go together.
+"""Redraws of curves on shared contexts: errors of different checkpoints and heads are correlated.
 
 A curve x has a value on each of B blocks of contexts (``<variable>_by_block``). A redraw is
 
     x + sum_b z_b (x_b - mean x_b) / sqrt(B (B - 1)),
 
 with one normal number z_b per block for all curves of a seed: a bootstrap of blocks with normal weights. Its
-covariances are those of the block means, over B - 1 degrees of freedom. Curves on different contexts are
-redrawn with the same numbers too. Their blocks are not correlated, so their covariance is zero up to
+covariances are those of the means over blocks, with B - 1 degrees of freedom. Curves on different contexts
+are redrawn with the same numbers too. Their blocks are not correlated, so their covariance is zero up to
 sampling.
 """
 

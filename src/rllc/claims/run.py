@@ -121,7 +121,7 @@ class Run:
         return float((measured_types(self.datasets, self.seed) == kind).sum())
 
     def dataset(self, name: str) -> xr.Dataset:
-        """Return a dataset of this seed; an analysis of types of heads as these types have it.
+        """Return a dataset of this seed. An analysis of types of heads is made with this run's types.
 
         Raises Absent.
         """

@@ -24,7 +24,7 @@ def weights_of(module: nn.Module) -> dict[str, Tensor]:
 
 
 def check_module(module: nn.Module) -> None:
-    """Raise ValueError where a model is not of transformers, in train mode, or not in float32 or float64."""
+    """Raise ValueError unless a model is of transformers, in eval mode, and in float32 or float64."""
     text_config(module)
     if module.training:
         raise ValueError(

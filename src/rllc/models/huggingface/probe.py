@@ -142,7 +142,7 @@ def _first(given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
 def _units_of(attention: nn.Module, calls: list[_Call], *, heads: int, groups: int) -> AttentionUnits:
     """Return the units of one attention, checked, from the calls of its projections."""
     if len(calls) < 2:
-        raise ValueError(f"it called {len(calls)} projections, expected two or more")
+        raise ValueError(f"its attention called {len(calls)} projections, expected two or more")
     output, z = calls[-1].module, calls[-1].given
     _check_weights(attention, [call.module for call in calls])
     width = z.shape[-1]
