@@ -48,10 +48,9 @@ def smooth(step: np.ndarray, value: np.ndarray, error: np.ndarray | None = None)
 
     The kernel is k(x, x') = c exp(-(x - x')^2 / (2 l^2)), or, where errors are known, the sum of two such
     kernels: with one length for all of training, the curve could smooth away a sharp part that small errors
-    show to be real. The noise of point i has the variance (s error_i)^2; where no errors are known, one fitted
-    variance.
-    All c and l, and s or the variance, maximise the marginal likelihood of the standardised curve, within the
-    bounds ``SIGNAL``, ``LENGTH``, ``SCALE`` and ``NOISE``. The slope f' has
+    show to be real. The noise of point i has the variance (s error_i)^2; where no errors are known, one
+    fitted variance. All c and l, and s or the variance, maximise the marginal likelihood of the standardised
+    curve, within the bounds ``SIGNAL``, ``LENGTH``, ``SCALE`` and ``NOISE``. The slope f' has
     cov(f'(x), f(x')) = -(x - x') k / l^2 and cov(f'(x), f'(x')) = (1 / l^2 - (x - x')^2 / l^4) k.
 
     step, value  [n], steps positive and ascending, values finite
