@@ -40,7 +40,7 @@ $(READY): envs/requirements.lock envs/tests.lock pyproject.toml
 	$(BIN)/python -m compileall -qq -j 0 -x '/tests?/' $(VENV)/lib || true
 	@touch $@
 
-run: env  ## the default study, about 20 CPU minutes
+run: env  ## the default study, about 35 CPU minutes
 	$(BIN)/snakemake --cores $(CORES)
 
 quick: env  ## every figure, tiny, in minutes: config/ci.yaml

@@ -1,5 +1,6 @@
 """Numbers of the README are those of the default study, where it is finished in this checkout."""
 
+import json
 import re
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def of_the_study(results, *, head, distributions):
 
     last = one.sel(head=head).isel(step=-1)
     at_last = like.isel(step=-1)
-    off = at_last["rllc_prior_only"]
+    chains = json.loads(like.attrs["sampling"])["control_chains"]  # those that have a control
+    with_control = at_last["rllc_chain"].isel(chain=slice(chains)).mean("chain")
     change = np.abs(1 - one["rllc"] / one["rllc_prior_only"])
     return {
         "peak": f"step {one['step'].values[peak]:,} ({value(curve.isel(step=peak))})",
@@ -60,7 +62,7 @@ def of_the_study(results, *, head, distributions):
         "onset by rLLC": f"{onset['rllc_onset'].sel(distribution=code).item():,.0f}" if left else None,
         "onset by score": f"{onset['score_onset'].item():,.0f}" if left else None,
         "control": f"{100 * change.median().item():.1f} %",
-        "second setting": f"{100 * (1 - at_last['rllc'] / off).median().item():.0f} %",
+        "second setting": f"{100 * (1 - with_control / at_last['rllc_prior_only']).median().item():.0f} %",
     }
 
 
