@@ -208,9 +208,9 @@ def test_what_had_no_time_is_no_equilibrium(reason):
     calibration["quality"].loc[{"localization": 50.0, "step_size": 1e-3}] = MASKS[reason] | MASKS["nonlocal"]
     assert chosen(recommend(calibration, max_loss_rise=10.0))[0] == (50.0, 1000.0, 1e-4)
     assert (best_step(calibration).sel(localization=50.0) == 1e-4).all()
-    assert regime(calibration, max_loss_rise=10.0)["trusted"].all()
+    assert regime(calibration, max_loss_rise=10.0)["meets_requirements"].all()
     calibration["quality"][:] = MASKS[reason]
-    assert not regime(calibration, max_loss_rise=10.0)["trusted"].any()
+    assert not regime(calibration, max_loss_rise=10.0)["meets_requirements"].any()
 
 
 def test_steps_that_widen_the_localization_are_too_large():

@@ -258,8 +258,8 @@ def regime(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
 
     They are at the step size of ``best_step``, over all given cells, so select components and distribution
     before. ``drift_term`` is llc_walked / |llc|, and its sign gives the direction. ``meaning`` is that of the
-    medians (``rllc.analysis.regime.MEANINGS``). ``trusted`` is 1 where all required criteria of the rule
-    hold, else 0.
+    medians (``rllc.analysis.regime.MEANINGS``). ``meets_requirements`` is 1 where all required criteria of
+    the rule hold, else 0.
     """
     limit = limits(thresholds)
     used = best_step(calibration, **limit)
@@ -276,4 +276,4 @@ def regime(calibration: xr.Dataset, **thresholds: float) -> xr.Dataset:
     kind = meaning(
         middle["shrinkage_without_drift"], middle["walked_share"], min_shrinkage=limit["min_shrinkage"]
     )
-    return middle.assign(step_size_used=used, trusted=(good & known).astype(np.int8), meaning=kind)
+    return middle.assign(step_size_used=used, meets_requirements=(good & known).astype(np.int8), meaning=kind)

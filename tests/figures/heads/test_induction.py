@@ -10,7 +10,7 @@ def test_induction_onsets_are_measured(drawn, datasets):
     drawing = drawn("induction_onset")
     assert drawing.data["rllc_onset"].sel(seed=0, distribution="code").item() == 1500
     assert drawing.data["score_onset"].sel(seed=0).item() == 1750
-    assert drawing.data["rllc_onset_trusted"].sel(seed=0, distribution="code").item() == 1500
+    assert drawing.data["rllc_onset_reliable"].sel(seed=0, distribution="code").item() == 1500
     assert values(drawing, "separation", "rLLC on code") == [1500]
     assert values(drawing, "separation", "score") == [1750]
     assert values(drawing, "prefix-matching score of head 1:1 at step 3,000") == pytest.approx(
@@ -33,9 +33,9 @@ def test_an_onset_that_rests_on_an_unreliable_estimate_is_told_beside_that_of_th
     drawing = figure("induction_onset")(datasets | {"rllc": rllc})
     code = drawing.data.sel(seed=0, distribution="code")
     assert code["rllc_onset"].item() == 1500
-    assert code["rllc_onset_trusted"].item() == rllc["step"].values[rllc["step"] > 1500][0]
+    assert code["rllc_onset_reliable"].item() == rllc["step"].values[rllc["step"] > 1500][0]
     onset, reliable = values(drawing, "separation", "rLLC on code")
-    assert onset == 1500 and reliable == code["rllc_onset_trusted"].item()
+    assert onset == 1500 and reliable == code["rllc_onset_reliable"].item()
 
 
 def test_an_induction_head_that_never_separates_has_no_finding_of_that(datasets):

@@ -36,7 +36,7 @@ def test_fig2_has_the_difference_from_the_prior_only_control(datasets, drawn):
         assert values(drawing, "prior-only control") == pytest.approx([100 * np.nanmedian(change)])
 
 
-def test_estimates_that_cannot_be_trusted_have_a_ring_with_its_reasons(datasets, drawn):
+def test_estimates_that_are_not_reliable_have_a_ring_with_its_reasons(datasets, drawn):
     drawing = drawn("rllc_fig2_wrllc_by_head")
     layers = "layer 0: training mixture", "layer 1: training mixture"
     assert sorted(rings(drawing)) == [(layers[0], [50]), (layers[0], [810, 1000]), (layers[1], [1250])]

@@ -259,7 +259,7 @@ def test_every_cell_of_the_maps_has_its_number_in_brackets_where_it_fails(drawn)
         edges = [(-0.5, one.sizes[dim] - 0.5) for dim in ("n_beta", "localization")]
         assert [ax.get_xlim(), ax.get_ylim()] == edges
         for i, j in cells:
-            value, sound = float(one[variable][i, j]), int(one["trusted"][i, j]) == 1
+            value, sound = float(one[variable][i, j]), int(one["meets_requirements"][i, j]) == 1
             text = said[j, i + 0.12]
             assert text.startswith("(") != sound
             assert float(text.strip("()")) == pytest.approx(value, abs=0.0051, rel=0.06)

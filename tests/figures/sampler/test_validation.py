@@ -8,7 +8,7 @@ from rllc.quality import MASKS, quality_attributes
 
 
 def dataset(dims, coefficient, **extra):
-    """Estimates two percent above the truth, one of them distrusted and one missing."""
+    """Estimates two percent above the truth, one of them not reliable and one missing."""
     shape = tuple(len(labels) for labels in dims.values())
     truth = np.broadcast_to(coefficient, shape).astype(float)
     llc, quality = 1.02 * truth, np.zeros(shape, np.int16)
@@ -62,7 +62,7 @@ def test_every_figure_draws_and_gives_its_errors(name, datasets, misplaced, tmp_
     assert any("1 of" in each and "not reliable" in each for each in drawing.conditions)
 
 
-def test_points_are_the_estimates_and_rings_mark_what_is_not_trusted(datasets):
+def test_points_are_the_estimates_and_rings_mark_what_is_not_reliable(datasets):
     drawing = validation.validation_deep_linear({"deep_linear": datasets["deep_linear"]})
     left = drawing.figure.axes[0]
     drawn = np.sort(

@@ -8,7 +8,7 @@ from tests.figures.sorting.small import panel
 from rllc.figures.sorting.summary import sort_summary
 
 
-def test_points_of_estimates_that_cannot_be_trusted_are_hollow(sorting):
+def test_points_of_estimates_that_are_not_reliable_are_hollow(sorting):
     claims = sorting.claims()
     share = np.zeros((claims.sizes["experiment"], 2))
     share[2, 1] = 0.9

@@ -18,7 +18,9 @@ from rllc.figures.panels import Panel, Row, curve, layer_panels, sheet, together
 
 WIDTH = 2.3  # inches of a panel of curves
 ALL, INTERPOLATED = "all heads", "interpolated"
-MAJORITY = "Majority vote: of all algorithms and vectors, K-means with SBD twice."
+MAJORITY = (
+    "Majority vote: of all algorithms and vectors, K-means with SBD twice. It may have other than k clusters."
+)
 VOTE, VOTED = "majority vote", ("consensus", "consensus_agreement")
 NAMES = {
     "euclidean_kmeans": "Euclidean K-means",

@@ -42,13 +42,13 @@ def _story(one: xr.Dataset, head: str, confidence: float, margin: float) -> xr.D
     others = _others(one, head)
     ahead = lead(one["rllc"], head=head, others=others, chains=by_chain(one), confidence=confidence)
     story = ahead[[*LEAD]]
-    wrong, trusted = inputs.faulty(one, "rllc"), ahead["lead"]
+    wrong, sound = inputs.faulty(one, "rllc"), ahead["lead"]
     if wrong is not None:
         rival = one["rllc"].sel(head=others).fillna(-np.inf).argmax("head")
         of_others = wrong.sel(head=others).isel(head=rival)
         story["faulty"] = wrong.sel(head=head).reset_coords(drop=True) | of_others.reset_coords(drop=True)
-        trusted = trusted.where(~story["faulty"])
-    for name, values in (("rllc_onset", ahead["lead"]), ("rllc_onset_trusted", trusted)):
+        sound = sound.where(~story["faulty"])
+    for name, values in (("rllc_onset", ahead["lead"]), ("rllc_onset_reliable", sound)):
         onsets = [
             onset(values.sel(distribution=n), threshold=ahead["half_width"].sel(distribution=n))
             for n in values["distribution"].values
@@ -214,7 +214,7 @@ def _findings(data: xr.Dataset, strongest: Mapping[int, str]) -> list[Finding]:
     head = "induction head" if several else f"head {next(iter(strongest.values()))}"
     found = []
     for name in [*said][:LISTED]:
-        when, reliable = (data[each].sel(distribution=name) for each in ("rllc_onset", "rllc_onset_trusted"))
+        when, reliable = (data[each].sel(distribution=name) for each in ("rllc_onset", "rllc_onset_reliable"))
         label = f"step of separation of {head} by rLLC on {said[name]}"
         found += over_seeds(label, when)
         if not np.array_equal(when, reliable, equal_nan=True):

@@ -120,7 +120,11 @@ def regime_map(
         *([f"Heads: medians over {heads} heads."] if heads else []),
         *_without(marked, labels),
         "Exponent 1: a curvature; 0: an LLC.",
-        *(["In brackets: a required criterion of the rule fails."] if _any(maps, "trusted", 0) else []),
+        *(
+            ["In brackets: a required criterion of the rule fails."]
+            if _any(maps, "meets_requirements", 0)
+            else []
+        ),
         *(["Grey: not sampled, or a chain failed."] if _any(maps, "shrinkage", None) else []),
         "The rule reads all steps and seeds swept.",
     ]
@@ -137,7 +141,7 @@ def _map(ax: Axes, drawn: xr.Dataset, variable: str) -> None:
     """Draw one table of numbers as colours and text, in brackets if the rule does not trust them."""
     _, colors, norm = MAPS[variable]
     drawn = drawn.transpose("localization", "n_beta", ...)
-    table, good = drawn[variable].values, drawn["trusted"].values == 1
+    table, good = drawn[variable].values, drawn["meets_requirements"].values == 1
     rows, columns = table.shape
     colors = colors.with_extremes(bad="#bbbbbb")
     shown = np.ma.masked_invalid(np.clip(table, norm.vmin, norm.vmax))
