@@ -56,7 +56,8 @@ def test_nothing_is_unpickled_or_evaluated(path):
         given = keywords(call)
         if name.endswith("torch.load"):
             assert given.get("weights_only") == "True", f"{path}:{call.lineno}"
-            assert given.get("map_location") == "'cpu'"  # not on the device that they were saved from
+            # not on the device that they were saved from
+            assert given.get("map_location") in ("'cpu'", "'meta'")
         assert name not in ("eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load"), (
             f"{path}:{call.lineno}"
         )

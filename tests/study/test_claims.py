@@ -17,7 +17,7 @@ def test_every_work_is_about_tasks_that_there_are():
 
 def test_claims_are_about_experiments_of_the_tasks_of_their_works(config):
     study = read(config)
-    assert set(judged(study)) == {"language", "sort_1head", "sort_2head_baseline"}, "a teacher has no dataset"
+    assert set(judged(study)) == {"language", "language_1layer", "sort_1head", "sort_2head_baseline"}
     assert set(judged(read(config | {"claims": ["sorting"]}))) == {"sort_1head", "sort_2head_baseline"}
     assert judged(read(config | {"claims": []})) == {}
 
@@ -25,7 +25,7 @@ def test_claims_are_about_experiments_of_the_tasks_of_their_works(config):
 def test_own_file_of_claims_may_read_every_experiment(config):
     study = read(config | {"claims": ["my_claims.py"]})
     assert files(study) == ["my_claims.py"]
-    assert set(judged(study)) == {"language", "sort_1head", "sort_2head_baseline"}
+    assert set(judged(study)) == {"language", "language_1layer", "sort_1head", "sort_2head_baseline"}
 
 
 def test_claims_read_what_all_makes_and_of_the_calibration_what_their_work_names():

@@ -223,7 +223,9 @@ def test_figures_are_asked_for_and_sorted_by_what_they_are_of():
         "rllc_fig20_cluster_transfer": 2, "rllc_fig21_cluster_transfer": 3, "rllc_fig22_cluster_transfer": 4,
         "rllc_fig23_other_seeds": 2,
     }  # fmt: skip
-    assert {name for name, spec in FIGURES.items() if spec.several} == {"rllc_fig13_stages", "stage_figC2"}
+    assert {name for name, spec in FIGURES.items() if spec.several} == {
+        "rllc_fig5_one_layer_drllc", "rllc_fig13_stages", "stage_figC2",
+    }  # fmt: skip
     for name, spec in (FIGURES | ANIMATIONS | PAGES).items():
         package = spec.draws.removeprefix("rllc.figures.").split(":")[0].split(".")[0]
         validation = spec.draws.startswith(

@@ -22,7 +22,7 @@ ELSEWHERE = {
     "calibration": EXTENT | {"dependence", "rule"},
     "dependence": EXTENT,
     "clusters": set(),
-    "tokens": EXTENT | {"corpus"},
+    "tokens": EXTENT | {"corpus", "share"},
     "path_patching": EXTENT | {"words_of"},
     "token_losses": EXTENT | {"distribution", "setting", "length"},
     "highlights": {"contexts", "batch_size"},

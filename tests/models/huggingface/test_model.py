@@ -129,7 +129,7 @@ def test_hessian_trace_by_head_or_group(name, label):
         ("eigenvalues", {"contexts": 4, "count": 1, "scored_positions": None, "tolerance": 0.5}),
         (
             "metrics",
-            {"contexts": 8, "batch_size": 4, "accuracy": True, "icl_early": [1, 2], "icl_late": [5, 6]},
+            {"contexts": 16, "batch_size": 4, "accuracy": True, "icl_early": [1, 2], "icl_late": [5, 6]},
         ),
     ],
 )
