@@ -1,6 +1,8 @@
 """When induction heads separate."""
 
+import numpy as np
 import pytest
+import xarray as xr
 from tests.figures.of_study import figure, values
 
 from rllc.quality import MASKS
@@ -16,6 +18,21 @@ def test_induction_onsets_are_measured(drawn, datasets):
     assert values(drawing, "prefix-matching score of head 1:1 at step 3,000") == pytest.approx(
         [float(datasets["attention_scores"]["prefix_matching"].sel(seed=0, step=3000, head="1:1"))]
     )
+
+
+def test_score_that_leads_by_little_leads_clearly_before_it_separates(datasets):
+    """By the errors of both heads: 1.96 of them below every lead from that step on, not at the step before."""
+    scores = datasets["attention_scores"].copy(deep=True)
+    scores["prefix_matching_se"] = xr.full_like(scores["prefix_matching"], 1e-3)
+    drawing = figure("induction_onset")(datasets | {"attention_scores": scores})
+    one = scores["prefix_matching"].sel(seed=0)
+    head = str(one.isel(step=-1).idxmax("head").item())
+    others = [str(h) for h in one["head"].values if str(h).startswith("1:") and str(h) != head]
+    ahead = (one.sel(head=head) - one.sel(head=others).max("head")) > 1.96 * np.sqrt(2) * 1e-3
+    lasting = ahead[::-1].cumprod("step")[::-1].astype(bool)
+    (said,) = values(drawing, "clear lead", "score")
+    assert said == lasting["step"].values[lasting.values][0]
+    assert said <= values(drawing, "separation", "score")[0]
 
 
 def test_onsets_are_drawn_from_half_the_earliest_step_on(datasets):
@@ -45,7 +62,7 @@ def test_an_induction_head_that_never_separates_has_no_finding_of_that(datasets)
         rllc[name].loc[induction] = 0.0
     drawing = figure("induction_onset")(datasets | {"rllc": rllc})
     assert values(drawing, "separation", "rLLC on code") == []
-    assert "On code the rLLC does not separate." in drawing.conditions
+    assert "On code the rLLC has no lead that lasts to the end." in drawing.conditions
     assert len(values(drawing, "separation", "rLLC on english")) == 1
 
 

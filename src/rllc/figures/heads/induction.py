@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from scipy.stats import norm
 
 from rllc.analysis.contrasts import BY_CHAIN, by_chain, lead, onset
 from rllc.figures import conditions, inputs, style
@@ -55,7 +56,23 @@ def _story(one: xr.Dataset, head: str, confidence: float, margin: float) -> xr.D
         ]
         story[name] = ("distribution", onsets)
     score = lead(one["prefix_matching"], head=head, others=others)["lead"]
-    return story.assign(score_onset=onset(score, threshold=margin)).drop_vars("seed", errors="ignore")
+    story = story.assign(score_onset=onset(score, threshold=margin))
+    if "prefix_matching_se" in one:
+        half_width = _half_width_of_score(one, head, others, confidence)
+        story = story.assign(clear_score_onset=onset(score, threshold=half_width))
+    return story.drop_vars("seed", errors="ignore")
+
+
+def _half_width_of_score(one: xr.Dataset, head: str, others: list[str], confidence: float) -> xr.DataArray:
+    """Return the half width (step) of the interval of the score's lead over the highest other head.
+
+    Errors of the two heads are taken as independent. They are over hundreds of sequences: normal quantiles.
+    """
+    errors = one["prefix_matching_se"].reset_coords(drop=True)
+    rival = one["prefix_matching"].sel(head=others).argmax("head")
+    of_rival = errors.sel(head=others).isel(head=rival).reset_coords(drop=True)
+    of_lead = xr.ufuncs.hypot(errors.sel(head=head, drop=True), of_rival)
+    return float(norm.ppf((1 + confidence) / 2)) * of_lead
 
 
 @style.styled
@@ -74,16 +91,16 @@ def induction_onset(
     start          first step shown; default: half the earlier onset
     confidence     the rLLC separates at the first step from which its lead over the highest other head stays
                    above 0, by the Student-t interval of this confidence
-    margin         the score separates at the first step from which its lead stays above this
+    margin         the score separates at the first step from which its lead stays above this. Where scores
+                   have errors, the step from which it stays above its own interval is named too
 
     A panel of text where no head is an induction head. One column per seed that has one.
     """
     rllc = inputs.need(datasets, "rllc", "rllc", "rllc_se", "rllc_chain")
     names = inputs.distribution_names(rllc, distributions, ("english", "code"))
     data = inputs.over_heads(datasets, "rllc", "rllc", also=ALSO, seeds=seeds).sel(distribution=names)
-    scores = inputs.of_seeds(inputs.need(datasets, "attention_scores", "prefix_matching"), seeds)[
-        ["prefix_matching"]
-    ]
+    scores = inputs.of_seeds(inputs.need(datasets, "attention_scores", "prefix_matching"), seeds)
+    scores = scores[[name for name in ("prefix_matching", "prefix_matching_se") if name in scores]]
     data = xr.merge([data, scores], join="inner", compat="override", combine_attrs="drop")
     strongest = induction_heads(data["head_type"], data["prefix_matching"])
     if not strongest:
@@ -105,10 +122,10 @@ def induction_onset(
         f"Induction head against the rest of its layer: rLLC and prefix-matching score, on {labels(data)}.",
         _findings(data, strongest),
         [
-            f"Separation: from there on the lead's {interval} interval excludes 0 (rLLC), the lead exceeds "
-            f"{margin:g} (score).",
+            f"Separation: from there on the lead's {interval} interval excludes 0 (rLLC, clear lead of the "
+            f"score), or the lead exceeds {margin:g} (score).",
             *(
-                f"On {label} the rLLC does not separate."
+                f"On {label} the rLLC has no lead that lasts to the end."
                 for name, label in inputs.distribution_labels(data).items()
                 if data["rllc_onset"].sel(distribution=name).isnull().all()
             ),
@@ -224,6 +241,9 @@ def _findings(data: xr.Dataset, strongest: Mapping[int, str]) -> list[Finding]:
             first = int((when < score).sum())
             found.append(Finding(f"seeds, of {both}, with rLLC on {said[name]} before score", first))
     found += over_seeds(f"step of separation of {head} by prefix-matching score", score)
+    if "clear_score_onset" in data:
+        label = f"step from which {head} has a clear lead in prefix-matching score"
+        found += over_seeds(label, data["clear_score_onset"])
     if several:
         return found[:MOST]
     last = at_end(data, "prefix_matching")
