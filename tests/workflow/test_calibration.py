@@ -52,7 +52,7 @@ def test_both_targets_make_their_datasets_and_figures(calibrated):
     assert calibrated.plan("calibrate", "validation") == []
     results = calibrated.root / "results/ci"
     drawn = {name for name, figure in FIGURES.items() if figure.target in ("calibrate", "validation")}
-    assert len(drawn) == 11
+    assert len(drawn) == 12
     for name in drawn:
         assert (results / f"figures/{name}.png").stat().st_size > 10_000
         assert (results / f"figures/{name}.txt").read_text(encoding="utf-8").strip()

@@ -118,7 +118,9 @@ def named(figure: Figure, match: re.Match, values: xr.DataArray) -> xr.DataArray
 
 
 def of_type(figure: Figure, head: str, kind: str) -> None:
-    assert figure["attention_scores"]["head_type"].sel(head=head) == kind
+    scores = figure["attention_scores"].sel(head=head)
+    assert scores["head_type"] == kind.removesuffix("?")
+    assert scores["head_type_uncertain"] == kind.endswith("?")
 
 
 def in_layer(data: xr.Dataset, layer: str | int) -> xr.Dataset:

@@ -15,7 +15,7 @@ def test_parts_of_another_training_are_not_presented(checkout, rules):
     plan = checkout.plan("partial", overlays=(overlay,))
     assert rules(plan) == {"partial", "gather_partial", "draw_partial"}
     gathered = {wildcards["experiment"] for rule, wildcards in plan if rule == "gather_partial"}
-    assert gathered == {"regression", "sort_1head", "sort_2head_baseline"}
+    assert gathered == {"language_1layer", "regression", "sort_1head", "sort_2head_baseline"}
 
 
 def test_a_new_part_is_presented_in_turn(checkout):

@@ -68,7 +68,7 @@ def test_losses_and_accuracies_are_of_the_sorted_half(finished):
 
 def test_claims_say_what_the_datasets_say(finished):
     claims = opened(finished, "claims.nc")
-    assert {"sort_1head", PAIR, "language"} == set(claims["experiment"].values)
+    assert {"sort_1head", PAIR, "language", "language_1layer"} == set(claims["experiment"].values)
     accuracy = opened(finished, f"{PAIR}/metrics.nc")["accuracy"].isel(seed=0, step=-1).item()
     assert claims["final_accuracy"].sel(experiment=PAIR).item() == accuracy
     long = claims["claim"].values[claims["reached"].values > 60]

@@ -15,7 +15,8 @@ def untouched(fresh):
 
 def test_the_target_plans_its_jobs_and_no_others(untouched):
     jobs = untouched.plan("validation")
-    expected = [("draw", {"figure": f"validation_{family}"}) for family in FAMILIES]
+    figures = sorted([*FAMILIES, "landscapes"])
+    expected = [("draw", {"figure": f"validation_{name}"}) for name in figures]
     expected += [("validate", {"family": family}) for family in FAMILIES]
     assert [job for job in jobs if job[0] != "validation"] == expected
 
