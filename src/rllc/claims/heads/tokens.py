@@ -186,7 +186,6 @@ def enrichment(run: Run) -> Number:
                 run.with_error(share, np.sqrt(share * (1 - share) / count), f"tokens.{name} {head}")
                 for share, name in ((found, "share"), (by_chance, "share_chance"))
             )
-            ratios.append(
-                (above / below.clip(min=0.5 / count)).reset_coords(drop=True)
-            )  # redraws by half a token at least
+            below = below.clip(min=0.5 / count)  # redraws of at least half a token
+            ratios.append((above / below).reset_coords(drop=True))
     return xr.concat(ratios, "head").min("head") if ratios else smallest
