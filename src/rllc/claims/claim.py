@@ -107,7 +107,8 @@ def claim(
     experiment  name of the experiments that it is about, or a pattern as in a shell
     where       which of these it is about
     versus      name of another experiment whose mean over seeds is subtracted, or with ``ratio`` divides
-    given       name of a claim that this one presupposes: undecided in a seed in which that does not pass
+    given       name of a claim that this one presupposes: undecided in a seed in which that does not pass.
+                It is about the same experiment, or about that of ``versus``
     published   what the claimants' own data give, in words
     reached     step that the claim speaks of: shorter trainings are not judged
     correction  how the claim departs from the one that was fixed before results, and why

@@ -6,6 +6,7 @@ import xarray as xr
 from tests.claims.heads.small import HEADS, STEPS, of, table
 from tests.claims.runs import run
 
+from rllc.analysis.curves import NotJudged
 from rllc.claims.heads import circuit
 
 
@@ -47,3 +48,38 @@ def test_losses_near_the_end_are_means_with_the_noise_of_training():
     drawn = circuit.path_nested(one)
     assert float(drawn.std()) == pytest.approx(added[-4:].std(ddof=1) / 2, rel=0.1)
     assert [*one.readings[-1].redrawn.freedom] == [3]
+
+
+@pytest.mark.parametrize(("into_other", "judged"), [(0.5, True), (0.06, False)])
+def test_small_path_into_the_bracket_head_is_judged_beside_those_into_other_heads(into_other, judged):
+    """The bracket head is 1:1. Of 0.5 by its ablation, the path adds 0.05, and one into 1:2 0.06 or 0.5."""
+    steps, dims = {"seed": [0], "step": STEPS}, ("seed", "step", "brackets")
+    share = np.full((1, len(STEPS), 1), 0.1)
+    paths = xr.Dataset({"path_share": (dims, share), "path_share_se": (dims, share * 1e-3)}, steps)
+    into = np.full((1, len(STEPS), 6, 1, 1), np.nan)
+    into[:, :, 3:, 0, 0] = 0.02, 0.05, into_other  # none into layer 0
+    patching = xr.Dataset(
+        {
+            "rise_into": ((*dims[:2], "head", "brackets", "closers"), into),
+            "rise": ((*dims, "condition", "closers"), np.full((1, len(STEPS), 1, 1, 1), 0.5)),
+            "members": ((*dims[:2], "role"), np.full((1, len(STEPS), 2), ["0:0+0:1", "1:1"])),
+        },
+        {
+            **steps,
+            "head": HEADS,
+            "closers": ["all"],
+            "condition": ["ablated"],
+            "role": ["multigram0", "dyck"],
+        },
+    )
+    data = {
+        "patched_paths": paths.assign_coords(brackets=["unnested"]),
+        "path_patching": patching.assign_coords(brackets=["unnested"]),
+    }
+    if judged:
+        assert of(circuit.path_unnested_small, data) == pytest.approx(0.1)
+    else:
+        with pytest.raises(NotJudged, match=r"every other later head is as small, at most 0\.12"):
+            circuit.path_unnested_small(run(data))
+    del data["path_patching"]
+    assert of(circuit.path_unnested_small, data) == pytest.approx(0.1)

@@ -1,14 +1,17 @@
 """rLLC by type: claims against plain loops over a small run."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import xarray as xr
 from scipy import stats
 from tests.claims.heads.small import HEADS, TYPES, of, table
-from tests.claims.runs import run
+from tests.claims.runs import LANGUAGE, run
 
 from rllc.analysis.curves import NotJudged
 from rllc.claims.heads import types
+from rllc.claims.judge import judge
 
 
 def test_types_level_equals_eta_squared_within_layers(datasets):
@@ -22,13 +25,14 @@ def test_types_level_equals_eta_squared_within_layers(datasets):
     assert of(types.types_level, datasets) == pytest.approx(1 - within / total)
 
 
-def test_correlation_of_multigrams_pools_ranks_within_seeds_and_needs_five_heads():
+def pooled():
+    """Two seeds of eight multigram heads, with random numbers of multigrams and random rLLCs."""
     labels = [f"{layer}:{n}" for layer in range(2) for n in range(4)]
     random = np.random.default_rng(3)
     seeds, step = [0, 1], [0, 3000]
     counts, level = random.random((2, 2, 8)), random.random((2, 2, 8, 1))
     coords = {"seed": seeds, "step": step, "head": labels}
-    given = {
+    made = {
         "tokens": xr.Dataset({"multigrams": (("seed", "step", "head"), counts)}, coords),
         "rllc": xr.Dataset(
             {"rllc": (("seed", "step", "head", "distribution"), level)},
@@ -38,6 +42,11 @@ def test_correlation_of_multigrams_pools_ranks_within_seeds_and_needs_five_heads
             {"head_type": (("seed", "head"), np.full((2, 8), "multigram", object))}, coords
         ),
     }
+    return made, counts, level
+
+
+def test_correlation_of_multigrams_pools_ranks_within_seeds_and_needs_five_heads():
+    given, counts, level = pooled()
     pairs = [[stats.rankdata(x) - 4.5 for x in (counts[s, 1], level[s, 1, :, 0])] for s in range(2)]
     one, other = (np.concatenate(each) for each in zip(*pairs, strict=True))
     expected = one @ other / np.sqrt((one @ one) * (other @ other))
@@ -48,3 +57,34 @@ def test_correlation_of_multigrams_pools_ranks_within_seeds_and_needs_five_heads
     given["attention_scores"]["head_type"][:, 2:] = "induction"
     with pytest.raises(NotJudged, match="needs 5 multigram heads"):
         types.multigram_correlation_both(run(given))
+
+
+@pytest.mark.parametrize("seeds", [[0], [0, 1]])
+def test_correlation_of_multigrams_has_the_chance_level_of_types_shuffled_in_every_seed(seeds):
+    """One number for all seeds counts once: its chance level is no product over seeds."""
+    given, *_ = pooled()
+    given["attention_scores"]["head_type"][:, ::4] = "induction"  # six multigram heads are left
+    counts = given["tokens"]["multigrams"].values
+    level = counts[..., None].copy()
+    level[:, :, 0] = np.where(counts[:, :, 0, None] > 0.5, -9.0, 9.0)  # one of the others breaks the order
+    given["rllc"]["rllc"][:] = level
+    given = {name: each.sel(seed=seeds) for name, each in given.items()}
+    found = judge(types.multigram_correlation_both.claims, {LANGUAGE.name: LANGUAGE}, {LANGUAGE.name: given})
+    assert found["value"].values.ravel() == pytest.approx([1] * len(seeds))
+    exact = np.mean([*shares(given, len(seeds))])
+    assert 0.2 < exact < 0.9 and exact**2 < exact - 0.12
+    assert found["chance"].item() == pytest.approx(exact, abs=0.12)
+    assert found["verdict"].item() == "not judged"
+
+
+def shares(given, count):
+    """Whether the correlation passes, in all pairs of heads of other types, one in each layer."""
+    pairs = [(a, 4 + b) for a in range(4) for b in range(4)]
+    for others in product(pairs, repeat=count):
+        groups = []
+        for n, other in enumerate(others):
+            own = [h for h in range(8) if h not in other]
+            values = given["tokens"]["multigrams"].values[n, 1], given["rllc"]["rllc"].values[n, 1, :, 0]
+            groups.append([stats.rankdata(each[own]) - 3.5 for each in values])
+        x, y = (np.concatenate(each) for each in zip(*groups, strict=True))
+        yield x @ y / np.sqrt((x @ x) * (y @ y)) >= 0.5

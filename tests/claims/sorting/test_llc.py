@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from tests.claims.sorting.small import LLC, datasets, llc, run
+from tests.claims.sorting.small import CLAIMS, LLC, datasets, llc, run
 
 from rllc.analysis.curves import NotJudged
+from rllc.claims.experiment import Experiment
+from rllc.claims.judge import judge
 from rllc.claims.judging.evaluate import evaluate
 from rllc.claims.selection import Absent
 from rllc.claims.sorting import llc as llc_claims
@@ -77,3 +79,36 @@ def test_a_peak_at_400_is_read_at_400_by_single_checkpoints_alone():
     curve = llc([0, 10, 20, 100, 60, 90, 20, 20, 20, 20])
     assert float(llc_claims.llc_peak_step_single(run({"llc": curve}))) == 400
     assert float(llc_claims.llc_peak_step(run({"llc": curve}))) == 700
+
+
+RISING = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90]
+PEAKS = [llc_claims.llc_peak_seen, llc_claims.llc_peak_step_single]
+
+
+@pytest.mark.parametrize("function", PEAKS)
+def test_an_llc_that_still_rises_at_the_end_of_a_short_training_has_no_peak(function):
+    rising = {"llc": llc(RISING, error=1.0)}
+    with pytest.raises(NotJudged, match="no peak is seen"):
+        function(run(rising))
+    assert float(function(run(rising, length=60_000))) in (6000, 8000)  # as long as the post's
+
+
+@pytest.mark.parametrize("function", PEAKS)
+def test_a_peak_that_redraws_move_to_the_end_still_has_an_error(function):
+    """Means over three: 90 around step 4,000 and 87 at the end; single checkpoints: 91 at 4,000."""
+    found = evaluate(function.statistic, run({"llc": llc([0, 1, 1, 1, 1, 1, 90, 91, 89, 81], error=30.0)}))
+    assert found.value == 4000
+    assert found.error > 0
+
+
+@pytest.mark.parametrize(("two", "verdict"), [(RISING, "undecided"), (LLC, "holds")])
+def test_a_weaker_fall_than_no_fall_is_undecided(two, verdict):
+    experiments = {
+        name: Experiment(name, "sorting", text="lists", steps=8000)
+        for name in ("sort_1head", "sort_2head_baseline")
+    }
+    own = {"sort_1head": {"llc": llc(RISING)}, "sort_2head_baseline": {"llc": llc(two)}}
+    chosen = [each for each in CLAIMS if each.name in ("fall_weaker_1head", "fall_2heads")]
+    found = judge(chosen, experiments, own).sel(claim="fall_weaker_1head")
+    assert found["verdict"].item() == verdict
+    assert ("presupposes fall_2heads" in found["reason"].item()) == (verdict == "undecided")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.claims.sorting.small import CLAIMS, LLC, datasets, llc, run
 
+from rllc.analysis.curves import NotJudged
 from rllc.claims.experiment import Experiment
 from rllc.claims.judge import judge
 from rllc.claims.sorting import overlap
@@ -30,6 +31,12 @@ def test_overlap_lead_is_log2_of_the_steps_of_both_largest_means():
     curve = [9, 0, 3, 3, 3, 1, 1, 1, 1, 1]
     data = {"llc": llc(LLC), **datasets(head_overlap=curve)}
     assert float(overlap.overlap_lead(run(data))) == pytest.approx(np.log2(1201 / 401))
+
+
+def test_overlap_has_no_lead_on_an_llc_that_still_rises():
+    data = {"llc": llc(np.arange(10.0)), **datasets(head_overlap=np.arange(10.0))}
+    with pytest.raises(NotJudged, match="no peak is seen"):
+        overlap.overlap_lead(run(data))
 
 
 def test_regions_in_random_orders_of_the_numbers_are_the_chance_level():

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.curves import last
+from rllc.analysis.tokens import largest_pattern
 from rllc.claims.claim import claim as any_claim
 from rllc.claims.heads.curves import PAPER, Number, several_layers
 from rllc.claims.run import Run
@@ -164,7 +165,27 @@ def dyck_late(run: Run) -> Number:
     source="ours",
     label="smallest ratio of a head's largest share to that at random positions",
     at_least=2,
+    correction="The errors of both shares are binomial. Before, they were taken as exact.",
     shuffle=False,
 )
 def enrichment(run: Run) -> Number:
-    return last(run.curve("classification.enrichment"))
+    smallest = last(run.curve("classification.enrichment"))
+    count = run.settings_of("tokens").get("top", 0)
+    if not count:
+        return smallest
+    tokens = run.dataset("tokens").sortby("step").isel(step=-1)
+    is_largest = tokens["pattern"] == largest_pattern(tokens)
+    ratios = []
+    for head in tokens["head"].values.tolist():
+        found, by_chance = (
+            tokens[name].sel(head=head).where(is_largest.sel(head=head)).sum("pattern")
+            for name in ("share", "share_chance")
+        )
+        if by_chance > 0:  # the ratio to 0 is not the smallest
+            above, below = (
+                run.with_error(share, np.sqrt(share * (1 - share) / count), f"tokens.{name} {head}")
+                for share, name in ((found, "share"), (by_chance, "share_chance"))
+            )
+            below = below.clip(min=0.5 / count)  # redraws of at least half a token
+            ratios.append((above / below).reset_coords(drop=True))
+    return xr.concat(ratios, "head").min("head") if ratios else smallest

@@ -152,14 +152,17 @@ def presupposing(rows: Sequence[tuple[Claim, str]], outcomes: Sequence[Outcome])
 
     rows  claims, each with the name of its experiment
 
-    The presupposed claim counts by its own values, whatever it presupposes itself.
+    The presupposed claim counts by its own values, whatever it presupposes itself. Where it is about the
+    experiment that a claim compares with, it must pass in every seed of that.
     """
     by_name = {(each.name, name): outcome for (each, name), outcome in zip(rows, outcomes, strict=True)}
     found = []
     for (each, name), outcome in zip(rows, outcomes, strict=True):
         if each.given:
-            given = by_name.get((each.given, name))  # None: the experiment lacks what it reads
-            fails = given is None or given.passes != PASSES["passes"]
+            given = by_name.get((each.given, name))
+            fails = given is None or given.passes != PASSES["passes"]  # None: there is nothing that it reads
+            if given is None and each.versus and (each.given, each.versus) in by_name:
+                fails = (by_name[each.given, each.versus].passes != PASSES["passes"]).any()
             unsupported = (outcome.passes >= 0) & fails
             outcome = outcome._replace(
                 passes=np.where(unsupported, PASSES["undecided"], outcome.passes), unsupported=unsupported

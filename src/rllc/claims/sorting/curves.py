@@ -1,8 +1,10 @@
 """Steps and curves that several claims on sorting read."""
 
+from collections.abc import Callable
+
 import xarray as xr
 
-from rllc.analysis.curves import PEAK_FROM
+from rllc.analysis.curves import PEAK_FROM, NotJudged, peak_step
 from rllc.claims.run import Run
 from rllc.claims.selection import Absent
 
@@ -13,6 +15,8 @@ COMMON_END = {
     0: 4_000,  # config/sorting.yaml: 4,000 to 8,000 steps
     60_000: 60_000,  # the post's lengths, config/sorting_published.yaml: 60,000 to 100,000 steps
 }
+
+POST_LENGTH = 60_000  # the post's shortest training
 
 COMMON = "the end of the shortest training (4,000; at the post's lengths, 60,000)"
 
@@ -25,6 +29,11 @@ MOVED = (
 SETTING = (
     "It was read at the post's sampler setting, at which chains do not equilibrate and no estimate is "
     "reliable. Now the base setting is the one that calibration recommends, and the post's is a variant."
+)
+
+SEEN = (
+    "Where the LLC of a training shorter than the post's is largest at its end, no peak was seen, so the "
+    "claim is not judged. Before, the end was taken for the peak."
 )
 
 
@@ -49,3 +58,14 @@ def llc_curve(run: Run, dataset: str = "llc", *, to_step: int | None = None) -> 
     measured = run.dataset(dataset)["distribution"].values
     text = run.text if run.text in measured else measured[0]
     return run.curve(f"{dataset}.llc", from_step=PEAK_FROM, to_step=to_step, distribution=text)
+
+
+def require_peak(run: Run, curve: Callable[[Run], xr.DataArray]) -> None:
+    """Raise NotJudged if a curve is largest at its end and the training is shorter than the post's.
+
+    The curve as measured counts, also where others are redrawn.
+    """
+    measured = curve(run.like(noise=None))
+    end = int(measured["step"][-1])
+    if 0 < run.experiment.steps < POST_LENGTH and int(peak_step(measured)) == end:
+        raise NotJudged(f"the LLC is largest at the end, around step {end:,}: no peak is seen")

@@ -9,7 +9,7 @@ from rllc.analysis.curves import PEAK_FROM, fall, last, smooth, step_lead, value
 from rllc.analysis.regions import regions
 from rllc.claims.claim import claim, number
 from rllc.claims.run import Run
-from rllc.claims.sorting.curves import COMMON, MOVED, SETTING, common_end, llc_curve
+from rllc.claims.sorting.curves import COMMON, MOVED, SEEN, SETTING, common_end, llc_curve, require_peak
 
 ORDER = 4  # place of these claims among those of the work
 
@@ -24,10 +24,14 @@ ORDER = 4  # place of these claims among those of the work
     at_most=0.5,
     experiment="sort_2head_baseline",
     reached=2_000,
-    correction=SETTING,
+    correction=f"{SEEN} {SETTING}",
 )
 def overlap_lead(run: Run) -> xr.DataArray:
-    """Return log2 of the step of the LLC's peak over that of the overlap's, of means over three."""
+    """Return log2 of the step of the LLC's peak over that of the overlap's, of means over three.
+
+    Raises NotJudged if the LLC's is at the end.
+    """
+    require_peak(run, lambda one: smooth(llc_curve(one)))
     overlap = run.curve("circuits.head_overlap", from_step=PEAK_FROM)  # before, that of random matrices
     return step_lead(smooth(overlap), smooth(llc_curve(run)))
 
