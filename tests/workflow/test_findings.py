@@ -590,14 +590,16 @@ def loss_at(figure: Figure, match: re.Match) -> xr.DataArray:
     return only_text(figure, "metrics")["loss_by_position"].sel(step=step(match)).mean()
 
 
-def near_end(values: xr.DataArray) -> tuple:
-    """Return the mean of the last four checkpoints, and the standard error of their noise."""
-    four = values.dropna("step").sortby("step").values[-4:]
-    return four.mean(), four.std(ddof=1) / 2
+def near_end(values: xr.DataArray, errors: xr.DataArray) -> tuple:
+    """Return the mean of the last four checkpoints; its error has their noise and that of their contexts."""
+    steps = values.dropna("step").sortby("step")["step"].values[-4:]
+    four, each = values.sel(step=steps).values, errors.sel(step=steps).values
+    return four.mean(), np.sqrt(four.var(ddof=1) / 4 + each.mean() ** 2)
 
 
 def loss_near_end(figure: Figure, match: re.Match) -> tuple:
-    return near_end(only_text(figure, "metrics")["loss_by_position"].mean("position"))
+    data = only_text(figure, "metrics")
+    return near_end(data["loss_by_position"].mean("position"), data["loss_se"])
 
 
 def largest_llc(figure: Figure, match: re.Match) -> tuple:
@@ -616,12 +618,12 @@ def least_bigram_score(figure: Figure, match: re.Match) -> xr.DataArray:
 
 def bigram_score_above(figure: Figure, match: re.Match) -> tuple:
     data = figure.on("ngrams")
-    return near_end(data["bigram_score"] - data["bigram_entropy"].mean())
+    return near_end(data["bigram_score"] - data["bigram_entropy"].mean(), data["bigram_excess_se"])
 
 
 def without_positions(figure: Figure, match: re.Match) -> tuple:
     data = figure.on("positions")
-    return near_end(data["ablated_loss"] - data["loss"])
+    return near_end(data["ablated_loss"] - data["loss"], data["position_gain_se"])
 
 
 def ngram_score(figure: Figure, match: re.Match) -> xr.DataArray:
