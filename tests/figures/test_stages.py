@@ -113,6 +113,17 @@ def test_the_scores_of_heads_have_the_same_boundaries(datasets):
     assert lines(stage_fig4b_heads(datasets, setting="published").figure.axes[3]) == {}
 
 
+def test_fig4b_says_at_which_step_it_has_other_sequences(datasets):
+    made = json.dumps({"sequences": 256, "precise": 2560, "precise_at": [50_000]})
+    scores = datasets["attention_scores"].assign_attrs(attention_scores=made)
+    (said,) = (
+        each
+        for each in stage_fig4b_heads(datasets | {"attention_scores": scores}).conditions
+        if each.startswith("Attention: ")
+    )
+    assert said.startswith("Attention: 256 sequences (2,560 at step 50,000: with other")
+
+
 def test_fig4b_gives_the_highest_scores_at_the_end(datasets, numbers):
     scores = datasets["attention_scores"]["prefix_matching"].isel(step=-1)
     both, one = numbers(stage_fig4b_heads(datasets)), numbers(stage_fig4b_heads(datasets, seeds=[1]))

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
 from rllc.figures.findings import at_end, fitting, known, last, near_end
@@ -201,12 +202,20 @@ def stage_fig4b_heads(
         known(findings),
         [
             *(conditions.contexts(metrics, "metrics") if scored else []),
+            *_sequences(datasets["attention_scores"]),
             *_bands_of_scores(data),
             *of_stages(cells),
             *above_chance(cells),
             *conditions.seeds(data),
         ],
     )
+
+
+def _sequences(scores: xr.Dataset) -> list[str]:
+    """Return the number of sequences of the attention scores, and of those at steps measured on more."""
+    made = recorded(scores, "attention_scores")
+    count = made.get("sequences", 0)
+    return [f"Attention: {count:,} sequences{conditions.more_at(made, count)}."] if count else []
 
 
 def _bands_of_scores(data: xr.Dataset) -> list[str]:
