@@ -453,15 +453,21 @@ def ngrams_effect(figure: Figure, match: re.Match) -> tuple:
     return 100 * share, 100 * spread / sums[:, 0].sum()
 
 
-def attention_to_spaces(figure: Figure, match: re.Match) -> tuple:
-    of_type(figure, match["head"], match["type"])
-    one = figure["tokens"].sel(step=step(match), head=match["head"])
-    lone, excess = one["text"].values == " ", []
-    for n in np.flatnonzero(one["shown_rank"] >= 0):
-        end = int(one["position"][int(one["shown_rank"][n])]) + 1
-        spaces = lone[one["shown_token"].isel(shown=n).values[:end]]
-        excess.append(one["attention"].isel(shown=n).values[:end][spaces].sum() - spaces.mean())
-    return np.mean(excess), stats.sem(excess)
+def heads_that_attend_to_spaces(figure: Figure, match: re.Match) -> int:
+    """Count the heads whose attention to lone spaces is above uniform by more than its 95 % interval."""
+    data, known, above = figure["tokens"].sel(step=step(match)), 0, 0
+    lone = data["text"].values == " "
+    for head in data["head"].values:
+        one, excess = data.sel(head=head), []
+        for n in np.flatnonzero(one["shown_rank"] >= 0):
+            end = int(one["position"][int(one["shown_rank"][n])]) + 1
+            spaces = lone[one["shown_token"].isel(shown=n).values[:end].astype(int)]
+            excess.append(one["attention"].isel(shown=n).values[:end][spaces].sum() - spaces.mean())
+        if len(excess) > 1:
+            known += 1
+            above += np.mean(excess) > stats.t.ppf(0.975, len(excess) - 1) * stats.sem(excess)
+    assert known == int(match["heads"])
+    return above
 
 
 def clusters_of_layer(figure: Figure, match: re.Match) -> int:
@@ -741,7 +747,11 @@ ROWS = [
     ),
     Row(r"adjusted Rand index of the majority vote \(k = (?P<k>\d+)\) with types", vote_with_types),
     Row(rf"n-grams' effect in layer (?P<layer>\d+) at {STEP}", ngrams_effect),
-    Row(rf"highest attention to lone spaces at {STEP}, {HEAD}", attention_to_spaces),
+    Row(
+        r"heads, of (?P<heads>\d+), that attend to lone spaces more than uniformly "
+        rf"\(95 % interval\) at {STEP}",
+        heads_that_attend_to_spaces,
+    ),
     Row(r"clusters with heads of layer (?P<layer>\d+), of k = (?P<k>\d+)", clusters_of_layer),
     Row(r"highest silhouette of an algorithm, k = (?P<k>\d+)", silhouette),
     Row(r"largest token accuracy, never (?P<never>[\d.]+)", largest_accuracy),
