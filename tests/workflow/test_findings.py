@@ -234,9 +234,12 @@ def ratio_of_type(figure: Figure, match: re.Match) -> tuple:
     return mean, mean * np.sqrt(sum(paired(relative(a), relative(b))).sum()) / a.sizes["head"]
 
 
-def ratio_of_layer(figure: Figure, match: re.Match) -> xr.DataArray:
+def ratio_of_layer(figure: Figure, match: re.Match) -> tuple:
+    """Return the ratio of two sums over heads, and its error: that of a - ratio * b over the sum of b."""
     a, b = (in_layer(figure.on("rllc", match[n]), match["layer"]).sel(step=step(match)) for n in "ab")
-    return (a["rllc"] / b["rllc"]).median()
+    ratio = a["rllc"].values.sum() / b["rllc"].values.sum()
+    own, of_control = paired(a, b[["rllc_reduced_chain", "rllc_se_control"]] * ratio)
+    return ratio, np.sqrt((own + of_control).sum()) / abs(b["rllc"].sum())
 
 
 def heads_that_differ(figure: Figure, match: re.Match) -> xr.DataArray:
@@ -678,7 +681,7 @@ ROWS = [
     Row(r"absolute difference of rLLC and prior-only control, median", apart_from_control),
     Row(rf"rLLC on (?P<a>.+) over (?P<b>.+), geometric mean of (?P<type>\S+) heads at {STEP}", ratio_of_type),
     Row(
-        rf"rLLC on (?P<a>.+) over (?P<b>.+), median of layer (?P<layer>\d+) at {STEP}",
+        rf"mean rLLC of layer (?P<layer>\d+) on (?P<a>.+) over that on (?P<b>.+) at {STEP}",
         ratio_of_layer,
     ),
     Row(
