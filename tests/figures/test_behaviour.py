@@ -76,6 +76,20 @@ def test_the_behaviour_of_every_seed(datasets, misplaced, unlike, numbers):
     assert other.get_ydata()[0] == 7.5
 
 
+def test_errors_of_contexts_are_not_lowered_by_several_checkpoints(datasets, numbers):
+    far = xr.full_like(datasets["ngrams"]["bigram_score"], 0.7)
+    given = datasets | {
+        "ngrams": datasets["ngrams"].assign(bigram_excess_se=far),
+        "positions": datasets["positions"].assign(loss_se=far, position_gain_se=far),
+    }
+    noise = {"bigram score above": [4.4, 4.7, 5, 5.3], "W_pos": [0.1, 0.3, 0.6, 0.9]}
+    found = numbers(stage_fig4a_behaviour(given, seeds=[1]))
+    for words, values in noise.items():
+        assert found(words).error == pytest.approx(np.hypot(np.std(values, ddof=1) / 2, 0.7))
+    found = numbers(stage_figB3(given, seeds=[1]))
+    assert found("loss, mean").error == pytest.approx(np.hypot(np.std([4.5, 4, 3.5, 3], ddof=1) / 2, 0.7))
+
+
 def test_the_behaviour_keeps_only_what_it_draws(datasets):
     losses = dict.fromkeys(("ngram_loss", "ngram_loss_se"), datasets["ngrams"]["ngram_score"])
     given = datasets | {"ngrams": datasets["ngrams"].assign(losses)}

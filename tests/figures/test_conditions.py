@@ -129,7 +129,10 @@ def test_recorded_settings_are_those_of_a_section():
 def test_contexts_and_bands_name_checkpoints_that_are_measured_on_more():
     section = {"probes": 4, "batch_size": 16, "precise": 64, "precise_at": [1342, 6500]}
     (said,) = conditions.contexts(xr.Dataset(attrs={"x": json.dumps(section)}), "x")
-    assert said == "Measured on 64 held-out contexts of each distribution (1,024 at step 1,342, 6,500)."
+    assert said == (
+        "Measured on 64 held-out contexts of each distribution "
+        "(1,024 at step 1,342, 6,500: with other contexts, curves may jump there)."
+    )
     facts = {FREEDOM: 3, PRECISE_FREEDOM: 63, PRECISE_AT: [1342, 6500]}
     said = conditions.band(xr.DataArray([0.1], dims="step", attrs=facts), "over probes")
     assert said.endswith("over probes, 3 degrees of freedom (63 at step 1,342, 6,500).")

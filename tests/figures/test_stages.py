@@ -95,6 +95,14 @@ def test_fig1a_of_two_settings_gives_the_likeness_to_the_loss_of_each(datasets, 
     assert np.allclose(drawing.data["llc_of_loss"].sel(setting="published"), drawing.data["llc_published"])
 
 
+def test_the_loss_near_the_end_has_the_error_of_its_contexts(datasets, numbers):
+    metrics = datasets["metrics"].assign(loss_se=0 * datasets["metrics"]["loss"] + 0.3)
+    one = {"metrics": metrics, "llc": datasets["llc"]}
+    found = numbers(stage_fig1a_lm(one, seeds=[0]))("held-out loss, mean of the last 4")
+    four = metrics["loss"].sel(distribution="mixture", seed=0).values[-4:]
+    assert found.error == pytest.approx(np.hypot(four.std(ddof=1) / 2, 0.3))
+
+
 def test_the_scores_of_heads_have_the_same_boundaries(datasets):
     drawing = stage_fig4b_heads(datasets)
     expected = datasets["stages"].sel(setting="sampling", distribution="mixture", seed=1)["boundary_step"]
@@ -103,6 +111,17 @@ def test_the_scores_of_heads_have_the_same_boundaries(datasets):
     for ax in panels:
         assert sorted(lines(ax)) == expected.dropna("boundary").values.tolist()
     assert lines(stage_fig4b_heads(datasets, setting="published").figure.axes[3]) == {}
+
+
+def test_fig4b_says_at_which_step_it_has_other_sequences(datasets):
+    made = json.dumps({"sequences": 256, "precise": 2560, "precise_at": [50_000]})
+    scores = datasets["attention_scores"].assign_attrs(attention_scores=made)
+    (said,) = (
+        each
+        for each in stage_fig4b_heads(datasets | {"attention_scores": scores}).conditions
+        if each.startswith("Attention: ")
+    )
+    assert said.startswith("Attention: 256 sequences (2,560 at step 50,000: with other")
 
 
 def test_fig4b_gives_the_highest_scores_at_the_end(datasets, numbers):

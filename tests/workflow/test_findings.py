@@ -236,9 +236,12 @@ def ratio_of_type(figure: Figure, match: re.Match) -> tuple:
     return mean, mean * np.sqrt(sum(paired(relative(a), relative(b))).sum()) / a.sizes["head"]
 
 
-def ratio_of_layer(figure: Figure, match: re.Match) -> xr.DataArray:
+def ratio_of_layer(figure: Figure, match: re.Match) -> tuple:
+    """Return the ratio of two sums over heads, and its error: that of a - ratio * b over the sum of b."""
     a, b = (in_layer(figure.on("rllc", match[n]), match["layer"]).sel(step=step(match)) for n in "ab")
-    return (a["rllc"] / b["rllc"]).median()
+    ratio = a["rllc"].values.sum() / b["rllc"].values.sum()
+    own, of_control = paired(a, b[["rllc_reduced_chain", "rllc_se_control"]] * ratio)
+    return ratio, np.sqrt((own + of_control).sum()) / abs(b["rllc"].sum())
 
 
 def heads_that_differ(figure: Figure, match: re.Match) -> xr.DataArray:
@@ -455,15 +458,21 @@ def ngrams_effect(figure: Figure, match: re.Match) -> tuple:
     return 100 * share, 100 * spread / sums[:, 0].sum()
 
 
-def attention_to_spaces(figure: Figure, match: re.Match) -> tuple:
-    of_type(figure, match["head"], match["type"])
-    one = figure["tokens"].sel(step=step(match), head=match["head"])
-    lone, excess = one["text"].values == " ", []
-    for n in np.flatnonzero(one["shown_rank"] >= 0):
-        end = int(one["position"][int(one["shown_rank"][n])]) + 1
-        spaces = lone[one["shown_token"].isel(shown=n).values[:end]]
-        excess.append(one["attention"].isel(shown=n).values[:end][spaces].sum() - spaces.mean())
-    return np.mean(excess), stats.sem(excess)
+def heads_that_attend_to_spaces(figure: Figure, match: re.Match) -> int:
+    """Count the heads whose attention to lone spaces is above uniform by more than its 95 % interval."""
+    data, known, above = figure["tokens"].sel(step=step(match)), 0, 0
+    lone = data["text"].values == " "
+    for head in data["head"].values:
+        one, excess = data.sel(head=head), []
+        for n in np.flatnonzero(one["shown_rank"] >= 0):
+            end = int(one["position"][int(one["shown_rank"][n])]) + 1
+            spaces = lone[one["shown_token"].isel(shown=n).values[:end].astype(int)]
+            excess.append(one["attention"].isel(shown=n).values[:end][spaces].sum() - spaces.mean())
+        if len(excess) > 1:
+            known += 1
+            above += np.mean(excess) > stats.t.ppf(0.975, len(excess) - 1) * stats.sem(excess)
+    assert known == int(match["heads"])
+    return above
 
 
 def clusters_of_layer(figure: Figure, match: re.Match) -> int:
@@ -592,14 +601,16 @@ def loss_at(figure: Figure, match: re.Match) -> xr.DataArray:
     return only_text(figure, "metrics")["loss_by_position"].sel(step=step(match)).mean()
 
 
-def near_end(values: xr.DataArray) -> tuple:
-    """Return the mean of the last four checkpoints, and the standard error of their noise."""
-    four = values.dropna("step").sortby("step").values[-4:]
-    return four.mean(), four.std(ddof=1) / 2
+def near_end(values: xr.DataArray, errors: xr.DataArray) -> tuple:
+    """Return the mean of the last four checkpoints; its error has their noise and that of their contexts."""
+    steps = values.dropna("step").sortby("step")["step"].values[-4:]
+    four, each = values.sel(step=steps).values, errors.sel(step=steps).values
+    return four.mean(), np.sqrt(four.var(ddof=1) / 4 + each.mean() ** 2)
 
 
 def loss_near_end(figure: Figure, match: re.Match) -> tuple:
-    return near_end(only_text(figure, "metrics")["loss_by_position"].mean("position"))
+    data = only_text(figure, "metrics")
+    return near_end(data["loss_by_position"].mean("position"), data["loss_se"])
 
 
 def largest_llc(figure: Figure, match: re.Match) -> tuple:
@@ -618,12 +629,12 @@ def least_bigram_score(figure: Figure, match: re.Match) -> xr.DataArray:
 
 def bigram_score_above(figure: Figure, match: re.Match) -> tuple:
     data = figure.on("ngrams")
-    return near_end(data["bigram_score"] - data["bigram_entropy"].mean())
+    return near_end(data["bigram_score"] - data["bigram_entropy"].mean(), data["bigram_excess_se"])
 
 
 def without_positions(figure: Figure, match: re.Match) -> tuple:
     data = figure.on("positions")
-    return near_end(data["ablated_loss"] - data["loss"])
+    return near_end(data["ablated_loss"] - data["loss"], data["position_gain_se"])
 
 
 def ngram_score(figure: Figure, match: re.Match) -> xr.DataArray:
@@ -672,7 +683,7 @@ ROWS = [
     Row(r"absolute difference of rLLC and prior-only control, median", apart_from_control),
     Row(rf"rLLC on (?P<a>.+) over (?P<b>.+), geometric mean of (?P<type>\S+) heads at {STEP}", ratio_of_type),
     Row(
-        rf"rLLC on (?P<a>.+) over (?P<b>.+), median of layer (?P<layer>\d+) at {STEP}",
+        rf"mean rLLC of layer (?P<layer>\d+) on (?P<a>.+) over that on (?P<b>.+) at {STEP}",
         ratio_of_layer,
     ),
     Row(
@@ -741,7 +752,11 @@ ROWS = [
     ),
     Row(r"adjusted Rand index of the majority vote \(k = (?P<k>\d+)\) with types", vote_with_types),
     Row(rf"n-grams' effect in layer (?P<layer>\d+) at {STEP}", ngrams_effect),
-    Row(rf"highest attention to lone spaces at {STEP}, {HEAD}", attention_to_spaces),
+    Row(
+        r"heads, of (?P<heads>\d+), that attend to lone spaces more than uniformly "
+        rf"\(95 % interval\) at {STEP}",
+        heads_that_attend_to_spaces,
+    ),
     Row(r"clusters with heads of layer (?P<layer>\d+), of k = (?P<k>\d+)", clusters_of_layer),
     Row(r"highest silhouette of an algorithm, k = (?P<k>\d+)", silhouette),
     Row(r"largest token accuracy, never (?P<never>[\d.]+)", largest_accuracy),

@@ -264,10 +264,12 @@ class Run:
     def near_end(self, variable: str, **asked: Any) -> xr.DataArray:
         """Return the mean of the last checkpoints of ``curve``, with the noise of training as an error.
 
-        Raises Absent and NotJudged as ``curve`` and ``end_mean`` do.
+        Checkpoints share their contexts, so redraws move all of them alike, and the mean has the mean of
+        their standard errors. Raises Absent and NotJudged as ``curve`` and ``end_mean`` do.
         """
         _, error = end_mean(self.like(noise=None).curve(variable, **asked))
-        mean, _ = end_mean(self.curve(variable, **asked))
+        together = self.like(noise=self.noise and "common", readings=self.readings)
+        mean, _ = end_mean(together.curve(variable, **asked))
         return self.with_error(
             mean, error, f"{variable} {sorted(asked.items())} near the end", END_WINDOW - 1
         )

@@ -1,5 +1,7 @@
 """Predictions of a language model over training (arXiv 2402.02364, Figs. 4a and B6)."""
 
+from collections.abc import Mapping
+
 import xarray as xr
 
 from rllc.figures import conditions, inputs, style
@@ -41,7 +43,7 @@ def stage_fig4a_behaviour(
         figure,
         data,
         f"Bigram score, loss with and without W_pos, and n-gram scores on {inputs.one_label(data, name)}.",
-        known(_findings(data.sel(distribution=name))),
+        known(_findings(data.sel(distribution=name), _errors(datasets, data))),
         [
             *conditions.contexts(datasets["ngrams"], "ngrams"),
             *of_stages(cells),
@@ -85,7 +87,11 @@ def stage_figB6(  # noqa: N802
         f"{inputs.one_label(data, name)}."
     )
     told = [*conditions.of_estimates(llc, shown, "llc", "test_loss"), *above_chance(cells)]
-    found = [*at_end("LLC", one["llc"], one.get("llc_se")), *llc_findings(cells)[:1], *_findings(one)]
+    found = [
+        *at_end("LLC", one["llc"], one.get("llc_se")),
+        *llc_findings(cells)[:1],
+        *_findings(one, _errors(datasets, one)),
+    ]
     return Drawing(figure, data, title, fitting(found, title, told), told)
 
 
@@ -131,7 +137,20 @@ def _curve(values: xr.DataArray, look: dict) -> Curve:
     return Curve(values.dropna("step"), look)
 
 
-def _findings(data: xr.Dataset) -> list[Finding]:
+def _errors(datasets: Datasets, data: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Return the paired standard errors of the score above its bound and of the rise of the loss, if known.
+
+    data  with the seeds and the only distribution that are drawn
+    """
+    name, of = data["distribution"].item(), {"bigram_excess": "ngrams", "position_gain": "positions"}
+    return {
+        short: datasets[source][f"{short}_se"].sel(distribution=name, seed=data["seed"])
+        for short, source in of.items()
+        if f"{short}_se" in datasets[source]
+    }
+
+
+def _findings(data: xr.Dataset, errors: Mapping[str, xr.DataArray]) -> list[Finding]:
     """Return findings of what the model predicts; ``data`` of one distribution."""
     excess = data["bigram_score"] - data["bigram_entropy"].mean("step")
     least = excess.dropna("step", how="all")
@@ -139,8 +158,8 @@ def _findings(data: xr.Dataset) -> list[Finding]:
     gap = data["ablated_loss"] - data["loss"]
     made = [
         *over_seeds("step of the least bigram score", least.idxmin("step"), unit="steps"),
-        *near_end(above, excess, unit=NATS),
-        *near_end("rise of the loss with zeros for W_pos", gap, unit=NATS),
+        *near_end(above, excess, errors.get("bigram_excess"), NATS),
+        *near_end("rise of the loss with zeros for W_pos", gap, errors.get("position_gain"), NATS),
     ]
     for n in dict.fromkeys(data["n"].values[[-1, 0]].tolist()):
         made += at_end(f"{n}-gram score", data["ngram_score"].sel(n=n))

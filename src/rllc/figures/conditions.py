@@ -77,7 +77,7 @@ def contexts(source: xr.Dataset, section: str) -> list[str]:
 
 
 def more_at(values: Mapping[str, Any], count: int, each: int = 1) -> str:
-    """Return the number of contexts at steps that are measured on more: " (1,024 at step 6,500)".
+    """Return the number of contexts at steps that are measured on more, with a warning of jumps there.
 
     values  settings that a measure records
     count   its units elsewhere, of ``each`` contexts
@@ -86,7 +86,7 @@ def more_at(values: Mapping[str, Any], count: int, each: int = 1) -> str:
     if precise <= count:
         return ""
     at = ", ".join(f"{step:,}" for step in values["precise_at"])
-    return f" ({precise * each:,} at step {at})"
+    return f" ({precise * each:,} at step {at}: with other contexts, curves may jump there)"
 
 
 def few_contexts(source: xr.Dataset, drawn: xr.Dataset) -> list[str]:

@@ -46,15 +46,15 @@ def stage_figB3(  # noqa: N802
     figure, _ = sheet(rows, panel=(3.2, 2.6), entries=len(listed), sharex=True, sharey=True)
     one = data.sel(distribution=name)
     rise, rise_at = one["ablated_loss"] - one["loss"], one["ablated_loss_at"] - one["loss_at"]
-    cost = "rise of the loss with zeros for W_pos"
+    cost, errors = "rise of the loss with zeros for W_pos", held.sel(distribution=name)
     return Drawing(
         figure,
         data,
         f"Loss by position on {label}, with W_pos and with zeros in its place.",
         known(
             [
-                *near_end("loss", one["loss"], unit=NATS),
-                *near_end(cost, rise, unit=NATS),
+                *near_end("loss", one["loss"], errors.get("loss_se"), NATS),
+                *near_end(cost, rise, errors.get("position_gain_se"), NATS),
                 *near_end(f"{cost} (position {at[-1]})", rise_at.isel(at=-1), unit=NATS),
             ]
         ),

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.recorded import recorded
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Name, Seeds
 from rllc.figures.findings import at_end, fitting, known, last, near_end
@@ -81,14 +82,22 @@ def stage_fig1a_lm(
         *(of_stages(shown[setting], setting) if len(every) > 1 else []),
         *above_chance(shown[setting]),
     ]
-    found = _findings(data.sel(distribution=name), levels, shown, setting)
+    error = metrics["loss_se"].sel(distribution=name) if "loss_se" in metrics else None
+    found = _findings(data.sel(distribution=name), error, levels, shown, setting)
     return Drawing(figure, data, title, fitting(found, title, told), told)
 
 
 def _findings(
-    one: xr.Dataset, levels: Mapping[str, xr.Dataset], shown: Mapping[str, Cells], setting: str
+    one: xr.Dataset,
+    error: xr.DataArray | None,
+    levels: Mapping[str, xr.Dataset],
+    shown: Mapping[str, Cells],
+    setting: str,
 ) -> list[Finding]:
-    """Return the last LLCs, their correlation with the loss, the boundaries drawn, and the last loss."""
+    """Return the last LLCs, their correlation with the loss, the boundaries drawn, and the last loss.
+
+    error  of the loss
+    """
     made, ratios = [], []
     for each in sorted(levels, key=lambda each: each != setting):
         called, level = "LLC" if len(levels) == 1 else f"LLC ({each})", levels[each]
@@ -99,7 +108,7 @@ def _findings(
     drawn = boundary_findings(shown[setting], each=len(levels) < 2)
     # Of several settings the caption has no room for the words of a mean.
     loss = near_end if len(levels) < 2 else at_end
-    return [*made, *drawn, *ratios, *loss("held-out loss", one["loss"], unit=NATS)]
+    return [*made, *drawn, *ratios, *loss("held-out loss", one["loss"], error, NATS)]
 
 
 def _of_llc(
@@ -193,12 +202,20 @@ def stage_fig4b_heads(
         known(findings),
         [
             *(conditions.contexts(metrics, "metrics") if scored else []),
+            *_sequences(datasets["attention_scores"]),
             *_bands_of_scores(data),
             *of_stages(cells),
             *above_chance(cells),
             *conditions.seeds(data),
         ],
     )
+
+
+def _sequences(scores: xr.Dataset) -> list[str]:
+    """Return the number of sequences of the attention scores, and of those at steps measured on more."""
+    made = recorded(scores, "attention_scores")
+    count = made.get("sequences", 0)
+    return [f"Attention: {count:,} sequences{conditions.more_at(made, count)}."] if count else []
 
 
 def _bands_of_scores(data: xr.Dataset) -> list[str]:

@@ -48,6 +48,9 @@ def test_losses_near_the_end_are_means_with_the_noise_of_training():
     drawn = circuit.path_nested(one)
     assert float(drawn.std()) == pytest.approx(added[-4:].std(ddof=1) / 2, rel=0.1)
     assert [*one.readings[-1].redrawn.freedom] == [3]
+    data["path_se"][:] = 0.3  # of the contexts that all checkpoints share: four do not halve it
+    drawn = circuit.path_nested(run({"patched_paths": data}, noise="own"))
+    assert float(drawn.std()) == pytest.approx(np.hypot(added[-4:].std(ddof=1) / 2, 0.3), rel=0.1)
 
 
 @pytest.mark.parametrize(("into_other", "judged"), [(0.5, True), (0.06, False)])

@@ -84,6 +84,14 @@ def test_curves_of_one_seed_find_peak_fall_and_accuracy(two):
     assert drawing.title.startswith("Two heads: ")
 
 
+def test_an_llc_that_is_largest_at_the_end_has_no_peak(two):
+    rising = two["llc"].assign(llc=two["llc"]["llc"] * 0 + two["llc"]["step"])
+    drawing = sort_curves({**two, "llc": rising}, seeds=[1])
+    assert not any("largest LLC" in each.label for each in drawing.findings)
+    assert "The last mean is the largest: no fall is seen." in drawing.conditions
+    assert not any(len(set(line.get_xdata())) == 1 for ax in drawing.figure.axes for line in ax.get_lines())
+
+
 def test_curves_of_two_seeds_find_mean_and_spread(two):
     drawing = sort_curves(two)
     falls = []

@@ -55,6 +55,22 @@ def test_summary_has_a_point_per_seed_and_the_expected_range(sorting, misplaced)
         sort_summary({"claims": claims}, quantities={"no_such": "nothing"})
 
 
+def test_no_step_of_the_largest_llc_is_drawn_where_it_is_the_last(sorting):
+    claims = sorting.claims()
+    claims["llc_fall"][:, 1] = 0.0
+    drawing = sort_summary({"claims": claims})
+    first, second = (
+        line.get_xdata()
+        for line in panel(drawing, "step of the largest LLC").get_lines()
+        if line.get_linestyle() == "None"
+    )
+    np.testing.assert_array_equal(first, claims["llc_peak_step"].sel(seed=0))
+    assert np.isnan(second).all()
+    assert any("no peak is seen" in said for said in drawing.conditions)
+    claims["llc_fall"][:] = 0.0
+    assert not any("step of the" in each.label for each in sort_summary({"claims": claims}).findings)
+
+
 def test_experiment_without_any_of_the_numbers_is_not_drawn(sorting):
     """A language model in the table has no number of the post."""
     claims = sorting.claims()

@@ -175,7 +175,7 @@ def enrichment(run: Run) -> Number:
         return smallest
     tokens = run.dataset("tokens").sortby("step").isel(step=-1)
     is_largest = tokens["pattern"] == largest_pattern(tokens)
-    ratios = []
+    ratios: list[xr.DataArray] = []
     for head in tokens["head"].values.tolist():
         found, by_chance = (
             tokens[name].sel(head=head).where(is_largest.sel(head=head)).sum("pattern")

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.contrasts import contrast
-from rllc.figures.drawing import Finding
+from rllc.analysis.contrasts import by_chain, contrast, difference
+from rllc.figures.drawing import NAN, Finding
 from rllc.figures.findings import over_seeds
 from rllc.figures.heads.head_findings import LISTED, at_end, at_step
 from rllc.figures.inputs import distribution_labels, faulty, heads_of_layer, layers
@@ -66,16 +66,32 @@ def higher(apart: xr.Dataset, said: Mapping[str, str]) -> list[Finding]:
 
 
 def ratios(data: xr.Dataset, numerator: str, denominator: str) -> list[Finding]:
-    """Return the ratio of the rLLCs on two distributions at the last step, the median head of each layer."""
+    """Return the ratio of the mean rLLCs of each layer on two distributions at the last step.
+
+    Heads without both estimates are left out. The error is that of a ratio of sums over independent heads.
+    """
     last, said = at_end(data, "rllc"), distribution_labels(data)
-    one, other = (last["rllc"].sel(distribution=name, drop=True) for name in (numerator, denominator))
+    of_layers = ((layer, last.sel(head=heads_of_layer(last, layer))) for layer in layers(last))
     found = []
-    for layer in layers(last):
-        middle = (one / other).sel(head=heads_of_layer(last, layer)).median("head")
-        which = f"median of layer {layer} {at_step(last)}"
-        label = f"rLLC on {said[numerator]} over {said[denominator]}, {which}"
-        found += over_seeds(label, middle)
+    for layer, heads in of_layers:
+        a, b = (heads.sel(distribution=name, drop=True) for name in (numerator, denominator))
+        both = a["rllc"].notnull() & b["rllc"].notnull()
+        sums = [each["rllc"].where(both).sum("head", min_count=1) for each in (a, b)]
+        ratio = sums[0] / sums[1]
+        square = _of_difference(a, b, ratio).where(both, 0.0).sum("head", skipna=False)
+        label = f"mean rLLC of layer {layer} on {said[numerator]} over that on {said[denominator]}"
+        found += over_seeds(f"{label} {at_step(last)}", ratio, xr.ufuncs.sqrt(square) / abs(sums[1]))
     return found
+
+
+def _of_difference(a: xr.Dataset, b: xr.Dataset, factor: xr.DataArray) -> xr.DataArray:
+    """Return the squared error (..., head) of a - factor * b: paired by chains if they are known."""
+    if "rllc_chain" not in a:
+        errors = [each.get("rllc_se", xr.full_like(each["rllc"], NAN)) for each in (a, b)]
+        return errors[0] ** 2 + (factor * errors[1]) ** 2
+    (of_a, common_a), (of_b, common_b) = by_chain(a), by_chain(b)
+    common = (common_a, factor**2 * common_b)
+    return difference(of_a, factor * of_b, common=common, shared_noise=True)["contrast_se"] ** 2
 
 
 def at_the_end(data: xr.Dataset, a: str, b: str) -> list[Finding]:

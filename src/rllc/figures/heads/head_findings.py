@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from rllc.analysis.curves import PEAK_FROM, NotJudged, fall, largest_means, smooth_error
+from rllc.analysis.curves import PEAK_FROM, PEAK_WINDOW, NotJudged, fall, largest_means, smooth_error
 from rllc.figures import against_controls, inputs
 from rllc.figures.drawing import NAN, Finding
 from rllc.figures.findings import over_seeds, percent
@@ -81,7 +81,8 @@ def largest_fall(data: xr.Dataset) -> list[Finding]:
     cells = [[{"seed": seed, "head": head} for head in labels["head"]] for seed in labels["seed"]]
     table = [[_fall(data["rllc"].sel(cell), errors.sel(cell)) for cell in row] for row in cells]
     fallen, error = (xr.DataArray(each, labels, [*labels]) for each in np.moveaxis(np.array(table), -1, 0))
-    label = "largest fall of a head from peak to end"
+    means = f"means of {PEAK_WINDOW} checkpoints"
+    label = f"largest fall of a head from peak to end ({means})"
     if fallen.sizes["seed"] > 1:
         return over_seeds(label, percent(fallen.max("head")), unit="%")
     one = fallen.isel(seed=0).dropna("head")
@@ -90,7 +91,7 @@ def largest_fall(data: xr.Dataset) -> list[Finding]:
     head = str(one["head"].values[int(one.argmax("head"))])
     kinds = data["head_type"].isel(seed=0) if "head_type" in data else None
     spread = percent(float(error.isel(seed=0).sel(head=head)))
-    label = f"fall of {described(head, kinds)} from peak to end, the largest"
+    label = f"fall of {described(head, kinds)} from peak to end ({means}), the largest"
     return [Finding(label, percent(float(one.max())), spread, "%")]
 
 

@@ -3,12 +3,13 @@
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
+from scipy.special import stdtrit
 
 from rllc.analysis.migration import migration
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
 from rllc.figures.findings import fitting, over_seeds, percent
-from rllc.figures.heads.head_findings import at_step, described
+from rllc.figures.heads.head_findings import at_step
 from rllc.figures.heads.tokens import selection
 from rllc.figures.panels import by_seed
 
@@ -42,7 +43,9 @@ def ngram_migration(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
         "Bars: one standard error, over contexts or examples.",
         *conditions.seeds(data),
     ]
-    return Drawing(figure, data, title, fitting([*_of_ngrams(data), *_of_spaces(data)], title, told), told)
+    examples = (tokens["shown_rank"] >= 0).sum("shown")
+    found = [*_of_ngrams(data), *_of_spaces(data, examples)]
+    return Drawing(figure, data, title, fitting(found, title, told), told)
 
 
 def _layers(ax: Axes, one: xr.Dataset, suffix: str) -> None:
@@ -90,24 +93,17 @@ def _of_ngrams(data: xr.Dataset) -> list[Finding]:
     return found
 
 
-def _of_spaces(data: xr.Dataset) -> list[Finding]:
-    """Return the attention to spaces of the head that has most at the first step, there and at the end."""
-    if data["space_attention"].isel(step=0).isnull().all():
-        return []
-    found = []
-    if data.sizes["seed"] > 1:
-        for n in dict.fromkeys((0, data.sizes["step"] - 1)):
-            cell = data.isel(step=n)
-            label = f"highest attention to lone spaces {at_step(cell)}"
-            found += over_seeds(label, cell["space_attention"].max("head"))
-        return found
-    one = data.isel(seed=0)
-    for n in dict.fromkeys((0, one.sizes["step"] - 1)):
-        cell = one.isel(step=n)
-        of = cell["space_attention"].fillna(-np.inf)
-        head = str(of["head"].values[int(of.argmax("head"))])
-        value, error = (float(cell[f"space_attention{end}"].sel(head=head)) for end in ("", "_se"))
-        who = described(head, one["head_type"])
-        label = f"highest attention to lone spaces {at_step(cell)}, {who}"
-        found.append(Finding(label, value, error))
-    return found
+def _of_spaces(data: xr.Dataset, examples: xr.DataArray) -> list[Finding]:
+    """Return how many heads attend to lone spaces more than uniform attention would, at the last step.
+
+    examples  number behind each mean (seed, step, head)
+
+    A head counts if its 95 % Student interval over its examples lies above 0.
+    """
+    last, freedom = data.isel(step=-1), (examples.isel(step=-1) - 1).clip(min=1)
+    value = last["space_attention"]
+    above = value > last["space_attention_se"] * xr.apply_ufunc(stdtrit, freedom, 0.975)
+    total = int(value.notnull().any("seed").sum())
+    label = f"heads, of {total}, that attend to lone spaces more than uniformly (95 % interval)"
+    counts = above.sum("head").where(value.notnull().any("head"))
+    return over_seeds(f"{label} {at_step(last)}", counts)

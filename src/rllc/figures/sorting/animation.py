@@ -22,7 +22,7 @@ from rllc.figures.sorting.circuits import (
     strip_colors,
 )
 from rllc.figures.sorting.findings import llc_fall, peak_conditions, peak_step
-from rllc.figures.sorting.inputs import elsewhere, given, one_seed
+from rllc.figures.sorting.inputs import elsewhere, given, has_peak, one_seed
 from rllc.figures.sorting.panels import Statistic, entries, of_seed, statistics
 
 PANELS = ("accuracy", "llc", "rank", "symmetry", "overlap")
@@ -99,7 +99,7 @@ def sort_animation(
         headed(title, "full QK and OV circuits of each head, and training curves, checkpoint by checkpoint."),
         [*peak_step(one), *llc_fall(one)],
         [
-            "Upright line: the checkpoint shown; dotted: the largest LLC.",
+            f"Upright line: the checkpoint shown{'; dotted: the largest LLC' * has_peak(datasets)}.",
             *told,
             *peak_conditions(one),
             *conditions.seeds(circuits),

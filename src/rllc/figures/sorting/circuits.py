@@ -50,7 +50,8 @@ def sort_circuits(
     """Heat maps of one seed. Rows: QK and OV of each head. Columns: checkpoints.
 
     steps     default, where ``metrics`` and ``llc`` were given: the first with token accuracy ``accurate``,
-              that of the largest LLC, about twice and four times as late, and the last
+              that of the largest LLC (if it is not the last mean), about twice and four times as late,
+              and the last
     quantile  colours end at this quantile of |W| over the heads, separately at each checkpoint: under layer
               norm the scale of a circuit is free, and weight decay shrinks it by orders of magnitude
     """

@@ -7,14 +7,14 @@ import xarray as xr
 
 from rllc.figures.drawing import NAN, Datasets, Finding
 from rllc.figures.findings import over_seeds
-from rllc.figures.sorting.inputs import LARGEST, first_accurate, llc_means, llc_peak
+from rllc.figures.sorting.inputs import LARGEST, first_accurate, llc_means, llc_peak, still_rises
 
 Runs = Mapping[int, Datasets]  # seed -> its datasets, as ``one_seed`` returns them
 AT_PEAK = "at the largest LLC"
 
 
 def peak_step(ones: Runs) -> list[Finding]:
-    """Return the step of the largest LLC."""
+    """Return the step of the largest LLC, of seeds where a peak is seen (``llc_peak``)."""
     return over_seeds("step of the largest LLC", _each(ones, _peak_step), unit="steps")
 
 
@@ -27,11 +27,11 @@ def llc_fall(ones: Runs) -> list[Finding]:
 
 def peak_conditions(ones: Runs) -> list[str]:
     """Return the definition of the largest LLC, and the seeds without a fall, where it is the last mean."""
-    rising = [seed for seed, one in ones.items() if _ends_at_peak(one)]
+    rising = [seed for seed, one in ones.items() if still_rises(one)]
     marked = any(llc_peak(one) is not None for one in ones.values())
     of = f" of seed{'s' * (len(rising) > 1)} {', '.join(map(str, rising))}" if len(ones) > 1 else ""
     return [
-        *([LARGEST] if marked else []),
+        *([LARGEST] if marked or rising else []),
         *([f"The last mean{of} is the largest: no fall is seen."] if rising else []),
     ]
 
@@ -81,18 +81,13 @@ def _peak_step(one: Datasets) -> float:
     return NAN if peak is None else float(peak["step"])
 
 
-def _ends_at_peak(one: Datasets) -> bool:
-    means, peak = llc_means(one), llc_peak(one)
-    return means is not None and peak is not None and int(peak["step"]) == int(means["step"][-1])
-
-
 def _fall(one: Datasets) -> tuple[float, float]:
     """Return 1 - last / largest of ``llc_means`` in per cent, and its standard error.
 
     The two means are treated as independent. If they share checkpoints, the error is too large.
     """
     means, peak = llc_means(one), llc_peak(one)
-    if means is None or peak is None or _ends_at_peak(one):
+    if means is None or peak is None:
         return NAN, NAN
     left = float(means["llc"][-1]) / float(peak)
     if "error" not in means:

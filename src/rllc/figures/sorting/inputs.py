@@ -90,9 +90,18 @@ def llc_means(one: Datasets) -> xr.Dataset | None:
 
 
 def llc_peak(one: Datasets) -> xr.DataArray | None:
-    """Return the largest of ``llc_means``, with its ``step``; None if there are none."""
+    """Return the largest of ``llc_means``, with its ``step``; None if there are none, or it is the last.
+
+    Where the last is the largest, the LLC may rise further: no peak is seen, so it has no step.
+    """
     means = llc_means(one)
-    return None if means is None else means["llc"][int(means["llc"].argmax("step"))]
+    return None if means is None or still_rises(one) else means["llc"][int(means["llc"].argmax("step"))]
+
+
+def still_rises(one: Datasets) -> bool:
+    """Return whether the last of ``llc_means`` is the largest."""
+    means = llc_means(one)
+    return means is not None and int(means["llc"].argmax("step")) == means.sizes["step"] - 1
 
 
 def has_peak(datasets: Datasets) -> bool:

@@ -201,7 +201,7 @@ def of_seed(statistic: Statistic, one: Datasets, *, steps: np.ndarray, title: st
 
 
 def mark_peak(ax: Axes, one: Datasets, **look: Any) -> None:
-    """Draw a vertical line at the largest LLC of one seed, if it exists."""
+    """Draw a vertical line at the largest LLC of one seed, if a peak is seen."""
     peak = llc_peak(one)
     if peak is not None:
         ax.axvline(float(peak["step"]), **look)

@@ -24,8 +24,13 @@ QUANTITIES = {
     "final_regions": "regions of 3 or more",
     "final_accuracy": "accuracy at the end",
 }
+PEAKS = (
+    "llc_peak_step",
+    "llc_peak_step_unreliable",
+)  # nothing is known of them if the last LLC is the largest
 SHARES = ("fall", "accuracy")  # ends or beginnings of the names of shares
 EXPECTED = "#DCE6DC"
+RISING = "The largest LLC has no step where it is the last: no peak is seen."
 
 
 @style.styled
@@ -49,6 +54,8 @@ def sort_summary(
     data = claims[[*shown, *also]].transpose("experiment", "seed")
     data = data.sel(seed=np.any([data[name].notnull().any("experiment") for name in shown], axis=0))
     data = data.isel(experiment=np.any([data[name].notnull().any("seed").values for name in shown], axis=0))
+    rising = _without_peak(data)
+    data = data.assign({name: data[name].where(~rising) for name in PEAKS if name in data})
     called = _titles(data, titles)
     known = claims.sel(experiment=data["experiment"])
     expected = {name: _expected(known, name, group) for name in shown}
@@ -84,9 +91,18 @@ def sort_summary(
             "maximum.",
             *said,
         ]
+    if "llc_peak_step" in shown and bool(rising.any()):
+        said = [RISING, *said]
     return Drawing(
         figure, data, "Sorting transformers: one number of each experiment and seed.", findings, said
     )
+
+
+def _without_peak(data: xr.Dataset) -> xr.DataArray:
+    """Return where the last mean LLC is the largest (experiment, seed): a fall of exactly 0."""
+    if "llc_fall" in data and "llc_peak_step" in data:
+        return (data["llc_fall"] == 0) & data["llc_peak_step"].notnull()
+    return xr.zeros_like(data[next(iter(data.data_vars))], dtype=bool)
 
 
 def _panel(ax: Axes, data: xr.Dataset, variable: str, expected: Sequence[tuple[float, float, str]]) -> None:
