@@ -113,6 +113,12 @@ def test_rows_of_figures_have_what_they_need_beside_what_they_may_use_and_a_cate
         assert re.fullmatch(r"[a-z][a-z ]+", spec.category), name
 
 
+def test_stages_behind_a_figure_of_heads_are_read_where_they_are_asked_for():
+    spec = FIGURES["rllc_fig7_kcomposition"]
+    assert "stages" not in spec.reads(stages=False) and "stages" in spec.reads(stages=True)
+    assert all("stages" not in each.uses for each in FIGURES.values() if each.behind)
+
+
 def test_analyses_that_take_minutes_are_jobs_of_a_cluster():
     assert {spec.name for spec in ANALYSES if not spec.local} == {"clusters", "transfer", "classification"}
 

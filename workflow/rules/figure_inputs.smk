@@ -26,7 +26,8 @@ def drawn(wildcards):
             for each in spec.needs
         }
     listed = [*LISTED[name], *datasets(EXPERIMENTS[name], "calibrate"), "corpus"]
-    used = [dataset for use in spec.uses for dataset in listed if fnmatch(dataset, use)]
+    optional = spec.reads(stages=getattr(declared(wildcards), "stages", False))
+    used = [dataset for use in optional for dataset in listed if fnmatch(dataset, use)]
     own = {
         dataset: AT.corpora() if dataset == "corpus" else AT.dataset(name, dataset)
         for dataset in (*spec.needs, *used)

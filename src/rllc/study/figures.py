@@ -143,9 +143,8 @@ def _validation(family: str) -> FigureSpec:
 def _heads(
     function: str, *needs: str, uses: tuple[str, ...] = (), category: str = "heads", stages: bool = True
 ) -> FigureSpec:
-    """Return the spec of a figure of heads; ``stages``: over training, with stages behind its panels."""
-    behind = ("stages",) if stages else ()
-    return FigureSpec(_at(f"heads.{function}"), needs, (*uses, *behind), category)
+    """Return the spec of a figure of heads; ``stages``: over training, so that stages may be behind it."""
+    return FigureSpec(_at(f"heads.{function}"), needs, uses, category, behind=("stages",) if stages else ())
 
 
 def _stages(function: str, *needs: str) -> FigureSpec:
@@ -247,8 +246,9 @@ FIGURES: dict[str, FigureSpec] = {
         f"rllc_fig{20 + n}_cluster_transfer": FigureSpec(
             _at(f"heads.transfer:rllc_fig{20 + n}_cluster_transfer"),
             ("transfer", "rllc"),
-            ("attention_scores", "stages"),
+            ("attention_scores",),
             "clusters",
+            behind=("stages",),
             seeds=2 + n,
         )
         for n in range(3)
@@ -273,7 +273,9 @@ FIGURES: dict[str, FigureSpec] = {
     "stage_figB3": FigureSpec(_at("positions:stage_figB3"), ("positions",), ("stages",), "stages"),
     "stage_figB4": FigureSpec(_at("positions:stage_figB4"), ("positions",), (), "stages"),
     "stage_figB4_lissajous": FigureSpec(_at("positions:stage_figB4_lissajous"), ("positions",), (), "stages"),
-    "stage_figB5": _heads("composition:stage_figB5", "attention_scores", category="stages"),
+    "stage_figB5": _heads(
+        "composition:stage_figB5", "attention_scores", uses=("stages",), category="stages", stages=False
+    ),
     "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
     "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),

@@ -49,6 +49,8 @@ class FigureSpec(NamedTuple):
     target    Snakemake target that builds it; figures of long studies are not part of ``all``
     several   whether it can also draw datasets of other experiments, given as ``<dataset>@<experiment>``
     others    these datasets; empty: those of ``needs``
+    behind    datasets of the stages behind its panels, which are read if the config asks for ``stages``: the
+              LLC that gives them may cost more than all that the figure needs
     seeds     smallest number of training seeds that the experiment needs
     """
 
@@ -60,6 +62,11 @@ class FigureSpec(NamedTuple):
     several: bool = False
     seeds: int = 1
     others: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
+
+    def reads(self, *, stages: bool) -> tuple[str, ...]:
+        """Return the optional datasets, with those of the stages behind its panels or without."""
+        return (*self.uses, *self.behind) if stages else self.uses
 
 
 @dataclass(frozen=True)

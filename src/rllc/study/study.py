@@ -161,6 +161,11 @@ class Figure(ConfigModel):
     beside: Distinct[Name] = config_field(
         "further experiments, which a figure of several experiments draws too", min_length=1, default=[]
     )
+    stages: bool = config_field(
+        "whether the stages of the whole model's LLC are drawn behind the panels of a figure of heads; "
+        "the LLC is then made for it",
+        default=False,
+    )
     options: Options = config_field("options of the drawing function: docs/figures.md lists them", default={})
 
 

@@ -56,8 +56,9 @@ MEASURE = MeasureSpec(
         "rllc_fig17_ablations": FigureSpec(
             "rllc.figures.heads.ablations:rllc_fig17_ablations",
             ("ablation",),
-            ("attention_scores", "stages"),
+            ("attention_scores",),
             "baselines",
+            behind=("stages",),
         )
     },
 )

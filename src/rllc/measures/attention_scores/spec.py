@@ -116,7 +116,9 @@ MEASURE = MeasureSpec(
     ),
     figures={
         "rllc_fig7_kcomposition": FigureSpec(
-            "rllc.figures.heads.composition:rllc_fig7_kcomposition", ("attention_scores",), ("stages",)
+            "rllc.figures.heads.composition:rllc_fig7_kcomposition",
+            ("attention_scores",),
+            behind=("stages",),
         )
     },
 )

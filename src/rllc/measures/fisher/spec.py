@@ -87,8 +87,9 @@ MEASURE = MeasureSpec(
         "rllc_fig15_fim_trace": FigureSpec(
             "rllc.figures.heads.curvature:rllc_fig15_fim_trace",
             ("fisher",),
-            ("hessian", "stages"),
+            ("hessian",),
             "baselines",
+            behind=("stages",),
         )
     },
 )

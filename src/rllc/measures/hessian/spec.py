@@ -66,8 +66,9 @@ MEASURE = MeasureSpec(
         "rllc_fig14_hessian_trace": FigureSpec(
             "rllc.figures.heads.curvature:rllc_fig14_hessian_trace",
             needs=("hessian",),
-            uses=("attention_scores", "rllc", "llc", "stages"),
+            uses=("attention_scores", "rllc"),
             category="baselines",
+            behind=("llc", "stages"),
         )
     },
 )

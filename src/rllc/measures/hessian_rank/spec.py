@@ -114,8 +114,8 @@ MEASURE = MeasureSpec(
         "rllc_fig16_hessian_rank": FigureSpec(
             "rllc.measures.hessian_rank.figure:rllc_fig16_hessian_rank",
             ("hessian_rank",),
-            ("stages",),
-            "baselines",
+            category="baselines",
+            behind=("stages",),
         )
     },
 )

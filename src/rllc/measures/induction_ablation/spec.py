@@ -72,7 +72,8 @@ MEASURE = MeasureSpec(
         "rllc_fig10_staggered_induction": FigureSpec(
             "rllc.figures.heads.staggered:rllc_fig10_staggered_induction",
             ("induction_ablation", "rllc"),
-            ("attention_scores", "components", "metrics", "stages"),
+            ("attention_scores", "components", "metrics"),
+            behind=("stages",),
         )
     },
 )

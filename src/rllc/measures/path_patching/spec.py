@@ -117,7 +117,9 @@ MEASURE = MeasureSpec(
     stream_of_seed=False,
     figures={
         "rllc_fig6_dyck_path_patching": FigureSpec(
-            "rllc.measures.path_patching.figure:rllc_fig6_dyck_path_patching", ("path_patching",), ("stages",)
+            "rllc.measures.path_patching.figure:rllc_fig6_dyck_path_patching",
+            ("path_patching",),
+            behind=("stages",),
         )
     },
 )

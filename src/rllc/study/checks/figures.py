@@ -58,6 +58,11 @@ def _of_experiment(
         for needed in spec.needs:
             if needed not in made:
                 yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
+        if getattr(figure, "stages", False):
+            if not spec.behind:
+                yield f"{place}.stages: {drawn} has no stages behind its panels; leave it out"
+            elif absent := [each for each in spec.behind if each not in made]:
+                yield f"{place}.stages: needs {absent[0]}.nc, which '{figure.experiment}' does not declare"
         yield from _distributions(f"{place}.options", figure, spec, drawn, experiment)
         if len(experiment.seeds) < spec.seeds and not figure.options.keys() & {"seed", "seeds"}:
             yield (
