@@ -108,7 +108,7 @@ class Asked(dict):
 
     def are(self, row):
         """Whether they are those of the figure's row: these by name; patterns, and of several, by going through all."""
-        told = {*row.needs, *row.uses}
+        told = {*row.needs, *row.reads(stages=True)}
         patterns = {name for name in told if "*" in name}
         asked = {name for name in self.names if not any(map(partial(fnmatch, name), patterns))}
         assert asked - told <= {"hessian"}  # of the control alone: the others say the same without it

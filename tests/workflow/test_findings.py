@@ -683,7 +683,7 @@ ROWS = [
     Row(r"absolute difference of rLLC and prior-only control, median", apart_from_control),
     Row(rf"rLLC on (?P<a>.+) over (?P<b>.+), geometric mean of (?P<type>\S+) heads at {STEP}", ratio_of_type),
     Row(
-        rf"mean rLLC of layer (?P<layer>\d+) on (?P<a>.+) over that on (?P<b>.+) at {STEP}",
+        rf"mean rLLC of layer (?P<layer>\d+), (?P<a>.+) over (?P<b>.+) at {STEP}",
         ratio_of_layer,
     ),
     Row(

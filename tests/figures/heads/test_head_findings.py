@@ -60,7 +60,7 @@ def test_largest_fall_is_of_means_of_three_checkpoints_from_step_50_on():
     spread = 0.1 / np.sqrt(3) * np.hypot(1, 3 / 4) / 4
     assert (found.value, found.error) == pytest.approx((25.0, 100 * spread))
     assert "head 0:1" in found.label and found.unit == "%"
-    assert found.label.endswith("from peak to end (means of 3 checkpoints), the largest")
+    assert found.label.endswith("from peak to end (3-checkpoint means), largest")
 
 
 def test_largest_fall_leaves_missing_checkpoints_out():

@@ -118,8 +118,8 @@ def test_fig5_has_the_ratio_of_mean_rllcs_of_each_layer_with_its_paired_error(da
         ratio = float(a["rllc"].sum() / b["rllc"].sum())
         apart = a["rllc_chain"] - ratio * b["rllc_chain"]
         square = (apart.var("chain", ddof=1) / apart.notnull().sum("chain")).sum()
-        (one,) = (each for each in found if each.label.startswith(f"mean rLLC of layer {layer} on"))
-        assert one.label.endswith("over that on training mixture at step 3,000")
+        (one,) = (each for each in found if each.label.startswith(f"mean rLLC of layer {layer},"))
+        assert one.label.endswith("over training mixture at step 3,000")
         assert one.value == pytest.approx(ratio)
         assert one.error == pytest.approx(float(np.sqrt(square) / b["rllc"].sum()))
 
@@ -127,7 +127,7 @@ def test_fig5_has_the_ratio_of_mean_rllcs_of_each_layer_with_its_paired_error(da
 def test_fig5_without_chains_takes_errors_as_independent(datasets):
     rllc = datasets["rllc"].drop_vars([name for name in datasets["rllc"] if "chain" in str(name)])
     found = figure("rllc_fig5_one_layer_drllc")(datasets | {"rllc": rllc}).findings
-    one = next(each for each in found if each.label.startswith("mean rLLC of layer 1 on"))
+    one = next(each for each in found if each.label.startswith("mean rLLC of layer 1,"))
     last = rllc.sel(seed=0, step=3000).isel(head=np.flatnonzero(rllc["layer"] == 1))
     a, b = (last.sel(distribution=name) for name in ("one_layer", "mixture"))
     square = (a["rllc_se"] ** 2).sum() + one.value**2 * (b["rllc_se"] ** 2).sum()

@@ -79,7 +79,7 @@ def ratios(data: xr.Dataset, numerator: str, denominator: str) -> list[Finding]:
         sums = [each["rllc"].where(both).sum("head", min_count=1) for each in (a, b)]
         ratio = sums[0] / sums[1]
         square = _of_difference(a, b, ratio).where(both, 0.0).sum("head", skipna=False)
-        label = f"mean rLLC of layer {layer} on {said[numerator]} over that on {said[denominator]}"
+        label = f"mean rLLC of layer {layer}, {said[numerator]} over {said[denominator]}"
         found += over_seeds(f"{label} {at_step(last)}", ratio, xr.ufuncs.sqrt(square) / abs(sums[1]))
     return found
 

@@ -81,7 +81,7 @@ def largest_fall(data: xr.Dataset) -> list[Finding]:
     cells = [[{"seed": seed, "head": head} for head in labels["head"]] for seed in labels["seed"]]
     table = [[_fall(data["rllc"].sel(cell), errors.sel(cell)) for cell in row] for row in cells]
     fallen, error = (xr.DataArray(each, labels, [*labels]) for each in np.moveaxis(np.array(table), -1, 0))
-    means = f"means of {PEAK_WINDOW} checkpoints"
+    means = f"{PEAK_WINDOW}-checkpoint means"
     label = f"largest fall of a head from peak to end ({means})"
     if fallen.sizes["seed"] > 1:
         return over_seeds(label, percent(fallen.max("head")), unit="%")
@@ -91,7 +91,7 @@ def largest_fall(data: xr.Dataset) -> list[Finding]:
     head = str(one["head"].values[int(one.argmax("head"))])
     kinds = data["head_type"].isel(seed=0) if "head_type" in data else None
     spread = percent(float(error.isel(seed=0).sel(head=head)))
-    label = f"fall of {described(head, kinds)} from peak to end ({means}), the largest"
+    label = f"fall of {described(head, kinds)} from peak to end ({means}), largest"
     return [Finding(label, percent(float(one.max())), spread, "%")]
 
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from rllc.analysis.contrasts import BY_CHAIN, by_chain, lead, onset
 from rllc.figures import conditions, inputs, style
@@ -72,7 +72,7 @@ def _half_width_of_score(one: xr.Dataset, head: str, others: list[str], confiden
     rival = one["prefix_matching"].sel(head=others).argmax("head")
     of_rival = errors.sel(head=others).isel(head=rival).reset_coords(drop=True)
     of_lead = xr.ufuncs.hypot(errors.sel(head=head, drop=True), of_rival)
-    return float(norm.ppf((1 + confidence) / 2)) * of_lead
+    return float(ndtri((1 + confidence) / 2)) * of_lead
 
 
 @style.styled
