@@ -6,7 +6,8 @@ import xarray as xr
 from sklearn import metrics
 
 from rllc.analysis.clustering import ALGORITHMS, concatenated, sbd_kmeans, shape_distance
-from rllc.analysis.clusters import INDICES, canonical, cluster, scopes, scores
+from rllc.analysis.clusters import INDICES, cluster, scopes, scores
+from rllc.analysis.partitions import canonical
 from rllc.analysis.trajectories import resample, z_score
 from rllc.vocabulary import head_coords, head_labels
 

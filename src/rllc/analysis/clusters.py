@@ -17,6 +17,7 @@ from rllc.analysis.clusters_by_type import VARIABLES as BY_TYPE
 from rllc.analysis.clusters_by_type import against_types
 from rllc.analysis.consensus import agreement as agreement_with
 from rllc.analysis.consensus import majority_vote, weights
+from rllc.analysis.partitions import canonical
 from rllc.analysis.trajectories import resample
 from rllc.vocabulary import describe
 
@@ -69,12 +70,6 @@ def scopes(layer: np.ndarray) -> dict[str, np.ndarray]:
     if all((layer == index).sum() >= LAYER_SCOPE_HEADS for index in layers):
         return {f"layer {index}": layer == index for index in layers}
     return {"all heads": np.ones(len(layer), dtype=bool)}
-
-
-def canonical(labels: np.ndarray) -> np.ndarray:
-    """Return the clusters renumbered in the order of their first member; -1 stays."""
-    seen = list(dict.fromkeys(label for label in labels.tolist() if label >= 0))
-    return np.asarray([seen.index(label) if label >= 0 else -1 for label in labels.tolist()], dtype=np.int32)
 
 
 def scores(curves: np.ndarray, labels: np.ndarray, apart: np.ndarray) -> np.ndarray:

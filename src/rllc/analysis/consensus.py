@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rllc.analysis.partitions import canonical
+
 SHAPE_BASED = ("sbd_kmeans",)  # the paper's own K-means with the shape-based distance
 SHAPE_WEIGHT = 2.0  # ours: a vote of it counts as two
 MAJORITY = 0.5
@@ -60,7 +62,5 @@ def _linked(share: np.ndarray) -> np.ndarray:
     if len(share) < 2:
         return np.zeros(len(share), dtype=np.int32)
     apart = squareform(1 - share, checks=False)
-    below = 1 - MAJORITY - 1e-9  # one half is no majority
-    labels = fcluster(linkage(apart, "average"), below, criterion="distance")
-    first = list(dict.fromkeys(labels.tolist()))
-    return np.asarray([first.index(label) for label in labels.tolist()], dtype=np.int32)
+    below = 1 - MAJORITY - 1e-9  # a share of exactly one half is not a majority
+    return canonical(fcluster(linkage(apart, "average"), below, criterion="distance"))

@@ -27,6 +27,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 import xarray as xr
 
+from rllc.analysis.intervals import student_half_width
 from rllc.vocabulary import describe
 
 VARIABLES = {
@@ -143,8 +144,6 @@ def difference(
 
     NaN with fewer than 2 chains.
     """
-    from scipy.special import stdtrit
-
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence}: expected a share between 0 and 1")
     ok = a.notnull(), b.notnull()
@@ -167,14 +166,14 @@ def difference(
         each = [_of_batches(trace, own) for trace, own in zip(traces, ok, strict=True)]
         unpaired = unpaired + sum((over - inside).clip(min=0) for over, inside, _ in each)
     freedom = square**2 / sum(variance**2 / count.where(count > 0) for variance, count in terms)
-    error = np.sqrt(square)
+    error = xr.ufuncs.sqrt(square)
     result = xr.Dataset(
         {
             "contrast": value,
             "contrast_se": error,
             "unpaired_se": np.sqrt(unpaired),
             "degrees_of_freedom": freedom,
-            "half_width": error * xr.apply_ufunc(stdtrit, freedom, (1 + confidence) / 2),
+            "half_width": student_half_width(error, freedom, confidence),
         },
         attrs={
             "confidence": confidence,

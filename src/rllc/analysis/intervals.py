@@ -37,6 +37,13 @@ def half_width(error: xr.DataArray) -> xr.DataArray:
     return error if few(error) is None else error * stdtrit(_stated(error), ndtr(1.0))
 
 
+def student_half_width(
+    error: xr.DataArray, freedom: xr.DataArray | float, confidence: float = 0.95
+) -> xr.DataArray:
+    """Return half the width of the Student interval of an error; with infinite freedom, the normal one."""
+    return error * xr.apply_ufunc(stdtrit, freedom, (1 + confidence) / 2)
+
+
 def few(error: xr.DataArray) -> float | None:
     """Return the degrees of freedom of an error over fewer than ``FEW`` units; None: more, or unknown.
 

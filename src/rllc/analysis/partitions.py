@@ -10,6 +10,12 @@ import numpy as np
 NAN = float("nan")
 
 
+def canonical(labels: np.ndarray) -> np.ndarray:
+    """Return the clusters renumbered in the order of their first member; -1 stays."""
+    seen = list(dict.fromkeys(label for label in labels.tolist() if label >= 0))
+    return np.asarray([seen.index(label) if label >= 0 else -1 for label in labels.tolist()], dtype=np.int32)
+
+
 def adjusted_rand(a: np.ndarray, b: np.ndarray) -> float:
     """Return the adjusted Rand index of a grouping [head] with the true one ``b``; NaN where b is one group.
 

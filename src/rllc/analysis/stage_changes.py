@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
-from scipy.special import ndtri, stdtrit
 
-CONFIDENCE = 0.95
+from rllc.analysis.intervals import student_half_width
 
 
 def stage_changes(
@@ -41,9 +40,9 @@ def stage_changes(
     total = one + other
     apart = xr.DataArray(at[1:] > at[:-1], dims="stage")
     welch = (total**2 / (one**2 / first + other**2 / last)).fillna(np.inf)
-    few = xr.apply_ufunc(stdtrit, welch.where(np.isfinite(welch), 1.0), 0.5 + CONFIDENCE / 2)
-    quantile = few.where(np.isfinite(welch), ndtri(0.5 + CONFIDENCE / 2))
-    found = {"change": after - before, "change_se": total**0.5, "half_width": quantile * total**0.5}
+    change_error = total**0.5
+    half_width = student_half_width(change_error, welch)
+    found = {"change": after - before, "change_se": change_error, "half_width": half_width}
     stages = {
         "stage": np.arange(1, len(at)),
         "first": ("stage", at[:-1]),

@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.clustering import ALGORITHMS, centres, distances, series
-from rllc.analysis.clusters import canonical, scopes
+from rllc.analysis.clusters import scopes
 from rllc.analysis.clusters_by_type import typed
-from rllc.analysis.partitions import adjusted_rand, share_as_alike
+from rllc.analysis.partitions import adjusted_rand, canonical, share_as_alike
 from rllc.analysis.trajectories import resample
 from rllc.vocabulary import describe
 

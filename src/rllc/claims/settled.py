@@ -1,4 +1,4 @@
-"""Whether the chains of an LLC curve settle, for claims on its stages, which have no quality flags."""
+"""Refuse claims on stages where the chains of the LLC do not settle: ``stages.nc`` has no quality flags."""
 
 from rllc.analysis.curves import NotJudged
 from rllc.analysis.stages import BASE

@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from scipy.special import ndtri
 
 from rllc.analysis.contrasts import BY_CHAIN, by_chain, lead, onset
+from rllc.analysis.intervals import student_half_width
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Names, Seeds
 from rllc.figures.findings import MOST, known, over_seeds
@@ -55,24 +55,15 @@ def _story(one: xr.Dataset, head: str, confidence: float, margin: float) -> xr.D
             for n in values["distribution"].values
         ]
         story[name] = ("distribution", onsets)
-    score = lead(one["prefix_matching"], head=head, others=others)["lead"]
-    story = story.assign(score_onset=onset(score, threshold=margin))
+    score = lead(one["prefix_matching"], head=head, others=others)
+    story = story.assign(score_onset=onset(score["lead"], threshold=margin))
     if "prefix_matching_se" in one:
-        half_width = _half_width_of_score(one, head, others, confidence)
-        story = story.assign(clear_score_onset=onset(score, threshold=half_width))
+        # Errors of the two heads are taken as independent. They are over hundreds of sequences.
+        errors = one["prefix_matching_se"].reset_coords(drop=True)
+        of_heads = (errors.sel(head=each).drop_vars("head") for each in (head, score["rival"]))
+        half_width = student_half_width(xr.ufuncs.hypot(*of_heads), np.inf, confidence)
+        story = story.assign(clear_score_onset=onset(score["lead"], threshold=half_width))
     return story.drop_vars("seed", errors="ignore")
-
-
-def _half_width_of_score(one: xr.Dataset, head: str, others: list[str], confidence: float) -> xr.DataArray:
-    """Return the half width (step) of the interval of the score's lead over the highest other head.
-
-    Errors of the two heads are taken as independent. They are over hundreds of sequences: normal quantiles.
-    """
-    errors = one["prefix_matching_se"].reset_coords(drop=True)
-    rival = one["prefix_matching"].sel(head=others).argmax("head")
-    of_rival = errors.sel(head=others).isel(head=rival).reset_coords(drop=True)
-    of_lead = xr.ufuncs.hypot(errors.sel(head=head, drop=True), of_rival)
-    return float(ndtri((1 + confidence) / 2)) * of_lead
 
 
 @style.styled

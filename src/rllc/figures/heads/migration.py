@@ -3,8 +3,8 @@
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from scipy.special import stdtrit
 
+from rllc.analysis.intervals import student_half_width
 from rllc.analysis.migration import migration
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
@@ -102,7 +102,7 @@ def _of_spaces(data: xr.Dataset, examples: xr.DataArray) -> list[Finding]:
     """
     last, freedom = data.isel(step=-1), (examples.isel(step=-1) - 1).clip(min=1)
     value = last["space_attention"]
-    above = value > last["space_attention_se"] * xr.apply_ufunc(stdtrit, freedom, 0.975)
+    above = value > student_half_width(last["space_attention_se"], freedom)
     total = int(value.notnull().any("seed").sum())
     label = f"heads, of {total}, that attend to lone spaces more than uniformly (95 % interval)"
     counts = above.sum("head").where(value.notnull().any("head"))

@@ -28,6 +28,8 @@ def figure_problems(study: Study) -> Iterator[str]:
             of_study = spec.target == VALIDATION or spec.needs == OF_CLAIMS
             check = _of_study if of_study else _of_experiment
             yield from check(study, place, figure, spec, drawn)
+            if figure.stages and not spec.behind:
+                yield f"{place}.stages: {drawn} has no stages behind its panels; leave it out"
 
 
 def _of_study(study: Study, place: str, figure: Figure, spec: FigureSpec, drawn: str) -> Iterator[str]:
@@ -59,10 +61,9 @@ def _of_experiment(
             if needed not in made:
                 yield f"{place}: needs {needed}.nc, which '{figure.experiment}' does not declare"
         if getattr(figure, "stages", False):
-            if not spec.behind:
-                yield f"{place}.stages: {drawn} has no stages behind its panels; leave it out"
-            elif absent := [each for each in spec.behind if each not in made]:
-                yield f"{place}.stages: needs {absent[0]}.nc, which '{figure.experiment}' does not declare"
+            for needed in spec.behind:
+                if needed not in made:
+                    yield f"{place}.stages: needs {needed}.nc, which '{figure.experiment}' does not declare"
         yield from _distributions(f"{place}.options", figure, spec, drawn, experiment)
         if len(experiment.seeds) < spec.seeds and not figure.options.keys() & {"seed", "seeds"}:
             yield (
