@@ -90,10 +90,13 @@ def test_noise_is_of_the_stream_and_the_step_or_of_the_stream_alone(job):
     assert other.seed(10) == derive(4, 10) and other.seed(10, seeded=True) == 4
 
 
-def test_the_token_that_begins_a_context_is_the_tokenizers_own(job, tmp_path):
+def test_token_that_opens_contexts_is_that_of_the_settings(job, tmp_path):
     tokenizer = Tokenizer(models.WordLevel({"a": 0, "<|endoftext|>": 7}, unk_token="a"))
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    assert reads(job, tokenizer=tmp_path / "tokenizer.json").bos == 7
+    reading = reads(job, tokenizer=tmp_path / "tokenizer.json")
+    assert told(reading, bos="known").bos == 7
+    assert told(reading, bos="a").bos == 0
+    assert told(reading, bos=None).bos is None
 
 
 def test_contexts_are_the_first_of_their_side(job, tmp_path):

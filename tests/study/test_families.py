@@ -58,7 +58,7 @@ def test_model_without_layers_has_no_heads_and_says_so(config):
         assert missing_capabilities(model, lacks) == [
             f"a model without layers {CAPABILITIES[each]}" for each in lacks
         ]
-        assert missing_capabilities(model, ("positions", "tokens", "predictions", "import")) == []
+        assert missing_capabilities(model, ("positions", "tokens", "predictions")) == []
         assert "none" in family.check_component(model, "0:0")
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: trained here, or imported.
+"""Checkpoints: trained here, imported, or of Hugging Face.
 
 Needs blocks of the training distribution. Makes `<experiment>/checkpoints/seed<n>/from<step>.json`, one manifest
 per chunk of checkpoints. The safetensors files lie beside it. Trainings also make `<experiment>/training_loss.nc`.
@@ -108,6 +108,39 @@ rule import_checkpoints:
     shell:
         command(
             "import_checkpoints",
+            wildcards="seed",
+            output="checkpoints",
+        )
+
+
+rule register_checkpoints:
+    """Checkpoints of Hugging Face, recorded where they are; nothing is copied."""
+    input:
+        files=ancient(registered),
+    output:
+        checkpoints=AT.checkpoints(),
+    log:
+        AT.log("register_checkpoints", "experiment", "seed", "start"),
+    wildcard_constraints:
+        experiment=any_of(n for n, source in SOURCES.items() if source == "huggingface"),
+    conda:
+        ENVIRONMENT
+    threads: STUDY.compute.threads
+    resources:
+        **forecasted("register_checkpoints"),
+    params:
+        code=code("register_checkpoints"),
+        contents=lambda wildcards: CONTENTS.digest(registered(wildcards)),
+        settings=told(
+            lambda w: parameters.register_checkpoints(
+                STUDY, w.experiment, int(w.seed), int(w.start)
+            )
+        ),
+    message:
+        "registering {wildcards.experiment}, seed {wildcards.seed}, from step {wildcards.start}"
+    shell:
+        command(
+            "register_checkpoints",
             wildcards="seed",
             output="checkpoints",
         )

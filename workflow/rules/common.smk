@@ -22,6 +22,7 @@ from rllc.run import (
     trash,
 )
 from rllc.run.check_inputs import missing_files
+from rllc.run.check_revisions import equal_checkpoints
 from rllc.run.command import command
 from rllc.run.console import ToGo, make_readable, say_how_long
 from rllc.run.contents import Contents
@@ -49,6 +50,7 @@ from rllc.study.datasets import (
     validated,
 )
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, PAGES, asked_by
+from rllc.study.huggingface.folders import input_files, planned_folders
 from rllc.study.imported import planned_files
 from rllc.study.layout import Layout
 from rllc.study.table import ANALYSES, MEASURES
@@ -78,7 +80,9 @@ SOURCE = Source(ROOT)
 # With --sdm conda; otherwise the running one. Snakemake takes braces in a path for wildcards.
 ENVIRONMENT = f"{workflow.basedir}/envs/environment.yaml"
 ENVIRONMENT = ENVIRONMENT.replace("{", "{{").replace("}", "}}")
-problems = [] if PLAN else missing_files(STUDY)  # the main process looked
+CONTENTS = Contents()  # of the user's own files
+# The main process looked.
+problems = [] if PLAN else [*missing_files(STUDY), *equal_checkpoints(STUDY, CONTENTS)]
 if problems:
     raise WorkflowError(
         "the config cannot be used:\n"
@@ -86,7 +90,6 @@ if problems:
     )
 
 AT = Layout(STUDY.results)
-CONTENTS = Contents()  # of the user's own files
 SETTINGS = SettingsFiles(writes=not workflow.is_main_process)
 EXPERIMENTS = STUDY.experiments
 MEASURED = {name: measured(entry) for name, entry in EXPERIMENTS.items()}

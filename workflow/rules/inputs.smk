@@ -100,6 +100,14 @@ def imported(wildcards):
     ]
 
 
+def registered(wildcards):
+    """Return config and weights of one chunk of checkpoints of Hugging Face."""
+    own, seed = experiment(wildcards), int(wildcards.seed)
+    folders = planned_folders(own.model, own.checkpoints, seed)
+    chunk = CHUNKS[wildcards.experiment][int(wildcards.start)]
+    return [file for step in chunk for file in input_files(folders[step])]
+
+
 def state_kept_every(wildcards, input):
     """Return the largest number of steps that a killed training repeats. No weight depends on it.
 

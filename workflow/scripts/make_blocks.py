@@ -17,14 +17,20 @@ def main(settings: MakeBlocks, corpus: Path, tokenizer: Path, trained_on: list[P
     table = documents.never_trained_on(read_documents(corpus), map(read_documents, trained_on))
     encoder, vocabulary = tokenizers.load(tokenizer), settings.vocabulary
     limits = {"train": settings.train_blocks, "held_out": settings.held_out_blocks}
-    of = {"context": settings.context, "vocabulary_size": vocabulary, "seed": settings.stream}
+    of = {
+        "context": settings.context,
+        "vocabulary_size": vocabulary,
+        "seed": settings.stream,
+        "bos": settings.bos,
+    }
     sides = (
         (side, cut(table, encoder, held_out=side == "held_out", limit=limit, **of))
         for side, limit in limits.items()
     )
     about = read_manifest(table)
     text = {"read": about["documents"], "source": about.get("source", "mixture")}
-    write_blocks(blocks, sides, bos=tokenizers.bos_id(encoder), vocabulary=vocabulary, text=text)
+    bos = tokenizers.opening(encoder, settings.bos)
+    write_blocks(blocks, sides, bos=bos, vocabulary=vocabulary, text=text)
     held = held_out(blocks)
     log.info(
         "%s: documents %d, held out and used %d (%d tokens, different contexts %d)",

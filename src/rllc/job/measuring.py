@@ -21,12 +21,12 @@ from rllc.seeds import derive, generator
 from rllc.store import manifest as manifests
 from rllc.store.blocks import examples, side_digest
 from rllc.store.blocks import held_out as facts
-from rllc.store.checkpoints import load
 from rllc.store.datasets import read_dataset, write_dataset
 from rllc.store.provenance import attributes
+from rllc.store.weights_of_entry import weights_of_entry
 from rllc.tasks.batch import Batch, batches_of
-from rllc.tasks.language.tokenizer import bos_id
 from rllc.tasks.language.tokenizer import load as read_tokenizer
+from rllc.tasks.language.tokenizer import opening
 
 log = logging.getLogger("rllc")
 
@@ -95,7 +95,7 @@ class Measuring:
             return batches
         manifest = manifests.read(teacher)
         model = build(self.settings.family.load(), manifest["model"])
-        weights = load(manifests.verified(teacher, manifest["checkpoints"][-1]), model.shapes())
+        weights = weights_of_entry(teacher, manifest["checkpoints"][-1], model)
         return TaughtBatches(batches, {name: w.to(place) for name, w in weights.items()}, model)
 
     def contexts(self, count: int | None = None) -> np.ndarray:
@@ -117,9 +117,9 @@ class Measuring:
         return read_dataset(next(file for file in self.files.after if file.parent.name == name))
 
     @property
-    def bos(self) -> int:
-        """Return the token that begins every context."""
-        return bos_id(self.encoder)
+    def bos(self) -> int | None:
+        """Return the token that begins every context; None: none does."""
+        return opening(self.encoder, self.settings.bos)
 
     @cached_property
     def encoder(self) -> Tokenizer:
@@ -148,7 +148,7 @@ class Measuring:
         inputs, compute = self._inputs(), self.settings.compute
 
         def one(entry: dict[str, Any]) -> xr.Dataset:
-            weights = load(manifests.verified(self.files.checkpoints, entry), model.shapes())
+            weights = weights_of_entry(self.files.checkpoints, entry, model)
             with computing(compute.device, compute.precision) as place:
                 return measure(place(weights), model, entry["step"])
 

@@ -54,3 +54,19 @@ class ImportCheckpoints:
     folder: Path
     model: dict[str, Any]
     chunk: list[int]
+
+
+@dataclass(frozen=True)
+class RegisterCheckpoints:
+    """One chunk of checkpoints of Hugging Face.
+
+    folders     step -> folder of the checkpoint
+    model       facts of the model
+    heads       number of heads or groups that the config gives; 0: no head is sampled
+    components  labels of the other components that are sampled
+    """
+
+    folders: dict[int, Path]
+    model: dict[str, Any]
+    heads: int
+    components: list[str]

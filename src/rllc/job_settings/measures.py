@@ -19,6 +19,7 @@ class Measure:
     side          side of the tokens: held_out, or train (the contexts that are trained on)
     stream        random stream of the measure; per checkpoint, ``Measuring.seed(step)``
     batch_stream  random stream of the minibatches: the same for all seeds and steps
+    bos           token that opens every context, as in ``rllc.tasks.language.tokenizer.opening``
     """
 
     family: NamedFunction
@@ -30,3 +31,4 @@ class Measure:
     side: str
     stream: int
     batch_stream: int
+    bos: str | None = None

@@ -47,6 +47,7 @@ class MakeBlocks:
     context          tokens of a block
     vocabulary       tokens that the model knows
     train_blocks, held_out_blocks  largest number of blocks of each side
+    bos              token that opens a block, as in ``rllc.tasks.language.tokenizer.opening``
     """
 
     context: int
@@ -54,6 +55,7 @@ class MakeBlocks:
     train_blocks: int
     held_out_blocks: int
     stream: int
+    bos: str | None
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from rllc.study.datasets import used_texts
 from rllc.study.distributions import Files, Hub, TextTokens
 from rllc.study.imported import planned_files
 from rllc.study.inputs import is_utf8
-from rllc.study.local import tokenizer_files, tokenizer_size
+from rllc.study.local import tokenizer_files
 from rllc.study.study import Experiment, Study
+from rllc.study.tokenizer_files import tokenizer_size
 from rllc.study.transformer_lens import described, differences
 
 PADDED = 0.75  # an embedding may have more rows than there are tokens, up to a round number
@@ -64,6 +65,11 @@ def _of_tokenizers(study: Study) -> Iterator[str]:
     for name, tokens in _used_tokenizers(study).items():
         place = f"tokenizers.{name}.pretrained"
         try:
+            if not tokens.vocabulary:
+                yield (
+                    f"tokenizers.{name}.vocabulary: missing; {tokens.pretrained} is not here, so its number "
+                    "of tokens is unknown: give it, or call `snakemake download` where there is a network"
+                )
             for file in tokenizer_files(tokens):
                 size = tokenizer_size(file)
                 if not PADDED * tokens.vocabulary <= size <= tokens.vocabulary:

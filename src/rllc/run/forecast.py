@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rllc.study import cost_of_inputs, limits
-from rllc.study.cost import START, Cost
+from rllc.study.cost import MEGABYTES, START, Cost
 from rllc.study.datasets import Dataset, measured
+from rllc.study.families import family_of
 from rllc.study.limits import GPU
 from rllc.study.specs import MeasureSpec
 from rllc.study.steps import chunks
@@ -20,6 +21,8 @@ from rllc.study.table import MEASURES
 
 SMALL = Cost(cpu_seconds=2.0)  # imports matplotlib or scipy, and little else
 GATHER = Cost(cpu_seconds=0.5)
+COPIES = 4  # of a model's weights in a job that measures it: module, checkpoint, gradient, file
+READ = 200.0  # megabytes of weights that a job reads and hashes per CPU second
 MARGIN = 2  # the limit of a job, over the slowest recorded one
 
 
@@ -52,9 +55,25 @@ def _measure(spec: MeasureSpec) -> Callable[[Study, Any], Cost]:
         datasets, starts = _planned(study, w.experiment)
         dataset = datasets[getattr(w, "dataset", spec.name)]
         steps = dataset.among(starts[int(w.start)])
-        return spec.cost(work(study, study.experiments[w.experiment], dataset.section, steps))
+        cost = spec.cost(work(study, study.experiments[w.experiment], dataset.section, steps))
+        return replace(cost, megabytes=cost.megabytes + _megabytes_of_weights(study, w.experiment))
 
     return cost_of
+
+
+def _megabytes_of_weights(study: Study, name: str) -> float:
+    """Return the memory that a job needs for the weights of a model and their copies."""
+    experiment = study.experiments[name]
+    tokens = study.tokenizers[experiment.tokenizer]
+    return COPIES * 4e-6 * family_of(experiment.model).weights(experiment.model, tokens)
+
+
+def _register(study: Study, w: Any) -> Cost:
+    """Return the cost of reading every checkpoint of a chunk twice: its digest, and its numbers."""
+    _, starts = _planned(study, w.experiment)
+    megabytes = _megabytes_of_weights(study, w.experiment)
+    seconds = len(starts[int(w.start)]) * megabytes / COPIES / READ
+    return Cost(2 * START + seconds, MEGABYTES + megabytes)
 
 
 COSTS: dict[str, Callable[[Study, Any], Cost]] = {
@@ -63,6 +82,7 @@ COSTS: dict[str, Callable[[Study, Any], Cost]] = {
     "make_blocks": lambda study, w: cost_of_inputs.blocks(study, w.tokenizer, w.distribution),
     "generate_blocks": lambda study, w: cost_of_inputs.tokens(study, w.tokenizer),
     "train": lambda study, w: cost_of_inputs.training(study, study.experiments[w.experiment], int(w.start)),
+    "register_checkpoints": _register,
     "gather": lambda study, w: GATHER,
     "validate": lambda study, w: cost_of_inputs.validation(study, w.family),
     **{spec.name: _measure(spec) for spec in MEASURES},

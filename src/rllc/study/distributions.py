@@ -1,12 +1,15 @@
 """Config sections of text: its sources, and its tokens."""
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import field_validator, model_validator
 
 from rllc.study.config_model import ConfigModel, config_field
+from rllc.study.tokenizer_files import known_size
 from rllc.study.values import RLLC, Count, Distinct, Name, Positive, Seed, Share
+
+SMALLEST = 257  # tokens of a byte-level tokenizer that is trained here
 
 
 class Installed(ConfigModel):
@@ -101,19 +104,37 @@ class Predictions(ConfigModel):
 class TextTokens(ConfigModel):
     """Text to blocks of tokens."""
 
-    vocabulary: int = config_field("number of tokens, the start-of-text token included", ge=257)
+    vocabulary: int = config_field(
+        "number of tokens, the start-of-text token included; with `pretrained` that of its tokenizer.json",
+        ge=0,
+        default=0,
+    )
     corpus: Name | None = config_field("train a byte-level BPE on this distribution ...", default=None)
     pretrained: str | None = config_field(
         "... or take this one: a hub name or a path of a tokenizer.json", default=None
+    )
+    bos: str | None = config_field(
+        "the token that opens every block. auto: what the tokenizer itself puts before a text (nothing with "
+        "those of GPT-2 and Pythia, as in their training); known: its start token in any case; null: none",
+        default="auto",
     )
     context: int = config_field("tokens in a block, start of text included", unit="tokens", ge=4)
     train_blocks: Count = config_field("at most this many blocks of training text")
     held_out_blocks: Count = config_field("at most this many blocks of held-out text")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_size_of_its_tokenizer(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(name := data.get("pretrained"), str):
+            return {"vocabulary": known_size(name), **data}
+        return data
+
     @model_validator(mode="after")
     def _one_origin(self) -> "TextTokens":
         if (self.corpus is None) == (self.pretrained is None):
             raise ValueError("give either `corpus` (to train one) or `pretrained` (to take one)")
+        if self.pretrained is None and self.vocabulary < SMALLEST:
+            raise ValueError(f"vocabulary: give at least {SMALLEST}, the 256 bytes and the start of text")
         return self
 
     @property

@@ -10,6 +10,9 @@ from pydantic import Discriminator, Tag
 
 from rllc import components
 from rllc.study.config_model import ConfigModel, config_field
+from rllc.study.huggingface import sections as huggingface
+from rllc.study.huggingface.sections import HuggingFace, HuggingFaceInitial
+from rllc.study.load import Load
 from rllc.study.values import RLLC, STAGE, Count, Positive, Step
 
 DEFAULT = "attention_only"  # default of `model.family`
@@ -26,22 +29,7 @@ CAPABILITIES = {
     "positions": "makes one prediction of a context, so it has no loss by position",
     "tokens": "predicts no tokens, so that no prediction is right or wrong",
     "predictions": "cannot teach: it predicts no distribution",
-    "import": "has no form in which checkpoints of others are read",
 }
-
-
-class Load(NamedTuple):
-    """A forward pass over one minibatch.
-
-    length       tokens or vectors of a context
-    predictions  of a context
-    scored       number of them that are computed
-    """
-
-    batch_size: int
-    length: int
-    predictions: int
-    scored: int
 
 
 def _only_full(model: Any, component: str) -> str | None:
@@ -53,7 +41,7 @@ class Family(NamedTuple):
 
     section, initial  config sections: the shape of a model, and the distribution of its initial weights
     model             ``module:function`` that takes the facts and returns an ``rllc.models.model.Model``
-    facts             facts of the tokens that are part of the shape
+    facts             facts of the tokens that are part of the shape, beside the keys of the section
     weights           number of weights
     outputs           numbers in one prediction
     heads             number of attention heads
@@ -61,6 +49,8 @@ class Family(NamedTuple):
     capabilities      optional capabilities beside the functions of ``Model``: keys of ``CAPABILITIES``
     of_layers         those of them that a model without layers lacks
     reads             kinds of input: ``tokens``, ``vectors``
+    sources           where its checkpoints come from: values of ``checkpoints.source``
+    ramps             whether the learning rate of its later layers can rise by itself
     check_tokenizer   problems between model and tokens, each ``key: why``
     check_initial     problems between model and initial weights, each ``key: why``
     check_component   the problem with the label of a component; None: it is valid
@@ -77,6 +67,8 @@ class Family(NamedTuple):
     capabilities: frozenset[str] = frozenset()
     of_layers: frozenset[str] = frozenset()
     reads: tuple[str, ...] = ("tokens",)
+    sources: tuple[str, ...] = ("train",)
+    ramps: bool = True
     check_tokenizer: Callable[[Any, Any], Iterable[str]] = lambda model, tokens: ()
     check_initial: Callable[[Any, Any], Iterable[str]] = lambda model, initial: ()
     check_component: Callable[[Any, str], str | None] = _only_full
@@ -194,6 +186,16 @@ def _in_context_forward(model: InContext, tokens: Any, load: Load) -> float:
     return products + model.n_layers * (IN_CONTEXT_PASS + ELEMENT * vectors * d)
 
 
+def _huggingface_forward(model: HuggingFace, tokens: Any, load: Load) -> float:
+    shape, inputs = model.shape, load.batch_size * load.length
+    vocabulary = huggingface.vocabulary(model, tokens)
+    layers = huggingface.weights(model, tokens) - (1 if shape.tied else 2) * vocabulary * shape.d_model
+    attention = 2 * shape.n_layers * load.length * shape.d_model
+    logits = load.batch_size * load.scored * shape.d_model * vocabulary
+    products = 2.0 * (inputs * (layers + attention) + logits) / FLOPS
+    return products + shape.n_layers * (PASS + ELEMENT * inputs * shape.d_model)
+
+
 FAMILIES: dict[str, Family] = {
     "attention_only": Family(
         AttentionOnly,
@@ -206,6 +208,7 @@ FAMILIES: dict[str, Family] = {
         heads=lambda model: model.n_layers * model.n_heads,
         capabilities=frozenset(CAPABILITIES),
         of_layers=frozenset({"heads", "attention", "circuits"}),
+        sources=("train", "import"),
         check_tokenizer=_too_long,
         check_initial=_odd,
         check_component=_no_component,
@@ -221,6 +224,21 @@ FAMILIES: dict[str, Family] = {
         capabilities=frozenset({"positions"}),
         reads=("vectors",),
     ),
+    "huggingface": Family(
+        HuggingFace,
+        HuggingFaceInitial,
+        "rllc.models.huggingface.build:model",
+        facts=huggingface.facts,
+        weights=huggingface.weights,
+        outputs=huggingface.vocabulary,
+        forward=_huggingface_forward,
+        heads=huggingface.heads,
+        capabilities=frozenset({"heads", "positions", "tokens", "predictions"}),
+        sources=("train", "huggingface"),
+        ramps=False,
+        check_tokenizer=huggingface.check_tokens,
+        check_component=huggingface.check_component,
+    ),
 }
 
 
@@ -230,10 +248,12 @@ def _family(entry: Any) -> str:
 
 
 ModelSection = Annotated[
-    Annotated[AttentionOnly, Tag("attention_only")] | Annotated[InContext, Tag("in_context")],
+    Annotated[AttentionOnly, Tag("attention_only")]
+    | Annotated[InContext, Tag("in_context")]
+    | Annotated[HuggingFace, Tag("huggingface")],
     Discriminator(_family),
 ]
-Initial = AttentionOnlyInitial | InContextInitial
+Initial = AttentionOnlyInitial | InContextInitial | HuggingFaceInitial
 
 
 def family_of(model: ModelSection) -> Family:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rllc.job_settings.checkpoints import ImportCheckpoints, Train
+from rllc.job_settings.checkpoints import ImportCheckpoints, RegisterCheckpoints, Train
 from rllc.job_settings.compute import Compute
 from rllc.job_settings.datasets import Analyse, Gather
 from rllc.job_settings.functions import NamedFunction
@@ -15,7 +15,10 @@ from rllc.study import texts
 from rllc.study.datasets import Dataset, distributions, measured, words
 from rllc.study.distributions import Files, Hub, Installed, Mixture, TextTokens
 from rllc.study.families import family_of
+from rllc.study.huggingface.folders import planned_folders
+from rllc.study.huggingface.sections import HuggingFace
 from rllc.study.precise import precise_steps
+from rllc.study.sampling import settings
 from rllc.study.specs import AnalysisSpec, MeasureSpec
 from rllc.study.steps import chunks
 from rllc.study.study import Experiment, Study, work
@@ -46,7 +49,7 @@ def make_tokenizer(entry: TextTokens) -> MakeTokenizer:
 def make_blocks(study: Study, entry: TextTokens) -> MakeBlocks:
     """Return the settings of blocks of text."""
     sizes = entry.context, entry.vocabulary, entry.train_blocks, entry.held_out_blocks
-    return MakeBlocks(*sizes, derive(study.seed, "blocks"))
+    return MakeBlocks(*sizes, derive(study.seed, "blocks"), entry.bos)
 
 
 def generate_blocks(study: Study, entry: Distribution, tokens: Tokenizer) -> GenerateBlocks:
@@ -84,14 +87,13 @@ def train(study: Study, name: str, seed: int, start: int) -> Train:
     """Return the settings of one segment of a training. Its weights depend on all of them."""
     experiment = study.experiments[name]
     training, initial = experiment.own_training, experiment.initial
-    assert initial is not None  # a checked config has it if anything is trained
     chunk = chunks(experiment)[start]
     return Train(
         experiment=name,
         family=family(experiment),
         generator=training_generator(study, experiment),
         model=model(study, experiment),
-        initial=initial.model_dump(),
+        initial=initial.model_dump() if initial else {},
         training=training.model_dump(exclude={"distribution", "steps", "batch_size", "keep_state_every"}),
         batch_size=training.batch_size,
         compute=compute(study, "train"),
@@ -108,6 +110,21 @@ def import_checkpoints(study: Study, name: str, seed: int, start: int) -> Import
     assert experiment.checkpoints.source == "import"
     folder = experiment.checkpoints.folder(seed)
     return ImportCheckpoints(folder, model(study, experiment), chunks(experiment)[start])
+
+
+def register_checkpoints(study: Study, name: str, seed: int, start: int) -> RegisterCheckpoints:
+    """Return the settings of the record of one chunk of checkpoints of Hugging Face."""
+    experiment = study.experiments[name]
+    assert experiment.checkpoints.source == "huggingface" and isinstance(experiment.model, HuggingFace)
+    folders = planned_folders(experiment.model, experiment.checkpoints, seed)
+    chunk = chunks(experiment)[start]
+    sampled = settings(experiment).values()
+    return RegisterCheckpoints(
+        folders={step: folders[step] for step in chunk},
+        model=model(study, experiment),
+        heads=family_of(experiment.model).heads(experiment.model) if any(s.heads for s in sampled) else 0,
+        components=sorted({label for s in sampled if s.other for label in s.other.components or ()}),
+    )
 
 
 # --- measures and datasets
@@ -127,6 +144,7 @@ def measure(study: Study, name: str, made: Dataset, seed: int, chunk: list[int])
         side=spec.reads_contexts_of(experiment, made.section)[1] if spec.reads_contexts_of else "held_out",
         stream=derive(study.seed, *of_seed, spec.stream) if spec.stream else 0,
         batch_stream=derive(study.seed, "batches") if spec.per_distribution else 0,
+        bos=getattr(study.tokenizers[experiment.tokenizer], "bos", None),
     )
 
 

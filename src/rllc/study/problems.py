@@ -19,9 +19,10 @@ MOST = 200_000  # largest number of values; the default config has some 700
 TAGS = {
     "distributions": (2, {source for spec in TASKS.values() for source in spec.sources}),
     "tokenizers": (2, set(TOKENS)),
-    "checkpoints": (1, {"train", "import"}),
+    "checkpoints": (1, {"train", "import", "huggingface"}),
     "model": (1, set(FAMILIES)),
 }
+NUMBERED = ("revisions",)  # the table whose keys are numbers
 # types in a union: pydantic names the one it tried
 TRIED = re.compile(r"((constrained-)?(str|int)|list\[str\]|function-after\[.*)$")
 
@@ -44,6 +45,8 @@ def unstorable(config: Any) -> Iterator[str]:
             return
         if isinstance(value, dict):
             for name, entry in value.items():
+                if isinstance(name, int) and loc[-1:] == NUMBERED:
+                    name = str(name)
                 if not isinstance(name, str):
                     yield f"{place or 'config'}: the key {name!r} is not text; put it in quotes"
                 elif not is_utf8(name):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from rllc.study.config_model import ConfigModel, config_field
+from rllc.study.huggingface.sections import HuggingFaceCheckpoints
 from rllc.study.values import Count, Distinct, Name, Positive, Share, Step
 
 MOST = 100_000  # largest number of checkpoints in a range
@@ -99,4 +100,6 @@ class ImportedCheckpoints(ConfigModel):
         return Path(self.path.replace("{seed}", str(seed)))
 
 
-Checkpoints = Annotated[TrainedCheckpoints | ImportedCheckpoints, Field(discriminator="source")]
+Checkpoints = Annotated[
+    TrainedCheckpoints | ImportedCheckpoints | HuggingFaceCheckpoints, Field(discriminator="source")
+]

@@ -1,11 +1,13 @@
 """The setup of an experiment: its model, data, training and checkpoints."""
 
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.families import Initial, ModelSection, family_of
+from rllc.study.huggingface.folders import planned_folders, same_config
+from rllc.study.huggingface.sections import HuggingFace
 from rllc.study.runs import Checkpoints, Training
 from rllc.study.tasks import TaskName
 from rllc.study.values import Distinct, Name, Seed
@@ -40,11 +42,28 @@ class Setup(ConfigModel):
             return None
         return family_of(model).initial.model_validate(initial)
 
+    @model_validator(mode="after")
+    def _with_the_config_of_its_checkpoints(self) -> Self:
+        """Read the shape of a model of Hugging Face from the config.json of its checkpoints."""
+        if not isinstance(self.model, HuggingFace):
+            return self
+        if self.checkpoints.source == "huggingface":
+            if self.model.config is not None:
+                raise ValueError("model.config: take it out; the checkpoints have the config of the model")
+            folders = (planned_folders(self.model, self.checkpoints, seed) for seed in self.seeds)
+            self.model.describe(same_config([folder for own in folders for folder in own.values()]))
+        elif self.model.config is None:
+            raise ValueError(
+                "model.config: missing; give the fields of a transformers config to train a model, or "
+                "checkpoints of `source: huggingface`"
+            )
+        return self
+
     @property
     def own_training(self) -> Training:
         """Return the section of the training. Raises ValueError if checkpoints are imported."""
         if self.training is None:
-            raise ValueError("the experiment has no training: its checkpoints are imported")
+            raise ValueError("the experiment has no training: its checkpoints exist already")
         return self.training
 
     def get(self, kind: type[S]) -> S | None:

@@ -4,6 +4,8 @@ import math
 from bisect import bisect_right
 from pathlib import Path
 
+from rllc.study.huggingface.folders import planned_folders
+from rllc.study.huggingface.sections import HuggingFace
 from rllc.study.imported import planned_files
 from rllc.study.setup import Setup
 
@@ -15,10 +17,14 @@ def powers(ratio: float, first: int, last: int) -> set[int]:
 
 
 def steps(experiment: Setup, root: Path = Path()) -> list[int]:
-    """Return all checkpoint steps, ascending: scheduled (trained here) or found (imported)."""
+    """Return all checkpoint steps, ascending: scheduled (trained here) or found (those of others)."""
     checkpoints = experiment.checkpoints
     if checkpoints.source == "import":
         return list(planned_files(root / checkpoints.folder(experiment.seeds[0])))
+    if checkpoints.source == "huggingface":
+        if not isinstance(experiment.model, HuggingFace):
+            raise ValueError(f"checkpoints of Hugging Face are not of the family {experiment.model.family}")
+        return list(planned_folders(experiment.model, checkpoints, experiment.seeds[0]))
     last = experiment.own_training.steps
     scheduled = {0, last, *checkpoints.extra}
     for first, end, every in checkpoints.ranges:

@@ -25,17 +25,18 @@ def tokenizer(tables):
     return train(tables["english"], vocabulary_size=300)
 
 
-def naive(table, tokenizer, held_out):
+def naive(table, tokenizer, held_out, *, opened=True):
     """The blocks as sets of tuples, one token at a time."""
     bos = bos_id(tokenizer)
     stream = []
     for row in table.to_pylist():
         if row["held_out"] == held_out:
             stream += ([bos] if stream else []) + tokenizer.encode(row["text"], add_special_tokens=False).ids
-    found = []
-    while len(stream) >= CONTEXT - 1:
-        found.append((bos, *stream[: CONTEXT - 1]))
-        stream = stream[CONTEXT - 1 :]
+    first, found = ((bos,) if opened else ()), []
+    free = CONTEXT - len(first)
+    while len(stream) >= free:
+        found.append((*first, *stream[:free]))
+        stream = stream[free:]
     return found
 
 
@@ -49,6 +50,15 @@ def test_blocks_are_the_concatenation_cut_and_shuffled(tables, tokenizer, held_o
     found = [tuple(row) for row in as_array(make(tables["english"], tokenizer, held_out=held_out)).tolist()]
     assert sorted(found) == sorted(expected)
     assert found != expected
+
+
+def test_blocks_without_bos_have_one_more_token_of_text_and_parted_documents(tables, tokenizer):
+    expected = naive(tables["english"], tokenizer, False, opened=False)
+    for limit in (None, 5):
+        found = [
+            tuple(row) for row in as_array(make(tables["english"], tokenizer, bos=None, limit=limit)).tolist()
+        ]
+        assert sorted(found) == sorted(expected[:limit])
 
 
 def test_a_limit_takes_the_first_blocks_and_shuffles_them(tables, tokenizer):

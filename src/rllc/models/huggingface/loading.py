@@ -15,6 +15,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from rllc.huggingface_files import config_fields, weight_files
+from rllc.models.huggingface.build import with_eager_experts
+
 # Buffers that old files hold: masks of the attention, frequencies of rotary positions.
 BUFFERS = re.compile(
     r"(^|\.)(attn|attention|self_attn|self_attention)(\.attention)?\.(bias|masked_bias)$|(^|\.)inv_freq$"
@@ -39,7 +42,7 @@ def load(folder: str | Path) -> nn.Module:
         raise ImportError("models of Hugging Face need: pip install rllc[huggingface]") from error
     folder = Path(folder)
     config = _config(folder)
-    shards = _shards(folder)
+    shards = weight_files(folder)
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
@@ -56,67 +59,22 @@ def load(folder: str | Path) -> nn.Module:
     model, report = loaded
     _check_report(folder, report)
     _check_stored(folder, shards, {name for name, _ in model.named_parameters(remove_duplicate=False)})
-    if hasattr(model, "set_experts_implementation") and model._can_set_experts_implementation():
-        model.set_experts_implementation("eager")
-    return model.eval()
+    return with_eager_experts(model).eval()
 
 
 def _config(folder: Path) -> Any:
     """Return the config of a folder. Raises ValueError where it is not that of a plain model."""
     from transformers import CONFIG_MAPPING, AutoConfig
 
-    path = folder / "config.json"
-    if (folder / "adapter_config.json").exists():
-        raise ValueError(
-            f"{folder} holds a LoRA adapter (adapter_config.json): merge it into its model by "
-            "merge_and_unload() of peft, and save that"
-        )
-    if not path.is_file():
-        raise ValueError(
-            f"{folder} has no config.json: expected a folder that save_pretrained wrote; a "
-            "model of the hub is downloaded first"
-        )
-    try:
-        fields = json.loads(path.read_text())
-        model_type = fields.get("model_type")
-    except (ValueError, AttributeError) as error:
-        raise ValueError(f"{path} is not the config of a model: {error}") from error
-    if model_type not in CONFIG_MAPPING:
+    fields = config_fields(folder)
+    if (model_type := fields["model_type"]) not in CONFIG_MAPPING:
         own = "needs code of its own (trust_remote_code), which is not run"
         code = own if "auto_map" in fields else "is unknown to the installed transformers"
         raise ValueError(
-            f"{path}: the model_type {model_type!r} {code}; expected an architecture of transformers"
-        )
-    if "quantization_config" in fields:
-        raise ValueError(
-            f"{folder} holds quantised weights (quantization_config in config.json): expected float32, "
-            "float16 or bfloat16"
+            f"{folder / 'config.json'}: the model_type {model_type!r} {code}; expected an architecture of "
+            "transformers"
         )
     return AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
-
-
-def _shards(folder: Path) -> list[Path]:
-    """Return the files of the weights. Raises ValueError where there are none, or one is lost."""
-    for single in ("model.safetensors", "pytorch_model.bin"):
-        index = folder / f"{single}.index.json"
-        if (folder / single).is_file():
-            return [folder / single]
-        if index.is_file():
-            return _of_index(index)
-    raise ValueError(
-        f"{folder} has no weights: expected model.safetensors or pytorch_model.bin, or shards with an index"
-    )
-
-
-def _of_index(index: Path) -> list[Path]:
-    names = sorted(set(json.loads(index.read_text())["weight_map"].values()))
-    lost = [name for name in names if not (index.parent / name).is_file()]
-    if lost:
-        raise ValueError(
-            f"{index.parent} lacks {', '.join(lost)} of the {len(names)} shards that {index.name} names: "
-            "copy the folder again"
-        )
-    return [index.parent / name for name in names]
 
 
 def _check_report(folder: Path, report: dict[str, Any]) -> None:
@@ -142,7 +100,7 @@ def _check_stored(folder: Path, shards: Iterable[Path], parameters: set[str]) ->
     wrong = [
         f"{name} ({dtype})"
         for shard in shards
-        for name, dtype in _stored(shard)
+        for name, dtype in stored(shard)
         if QUANTISED.search(name) or (dtype not in FLOATS and name in parameters)
     ]
     if wrong:
@@ -151,7 +109,7 @@ def _check_stored(folder: Path, shards: Iterable[Path], parameters: set[str]) ->
         )
 
 
-def _stored(shard: Path) -> Iterator[tuple[str, str]]:
+def stored(shard: Path) -> Iterator[tuple[str, str]]:
     """Yield name and type of the tensors of a file, without reading their numbers."""
     if shard.suffix == ".safetensors":
         with shard.open("rb") as file:

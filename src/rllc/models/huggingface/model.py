@@ -53,8 +53,9 @@ class HuggingFaceModel:
         return keeps_logits(self.module)
 
     def facts(self) -> dict[str, Any]:
-        """Return the config of the model, as plain data."""
-        return self.module.config.to_dict()  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
+        """Return the argument of ``rllc.models.huggingface.build.model``: the config, as plain data."""
+        config = self.module.config.to_dict()  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
+        return {"config": config}
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights of the module by name; tied weights once."""
@@ -74,7 +75,13 @@ class HuggingFaceModel:
     def outputs(self, weights: Weights, batch: Batch) -> Tensor:
         """Return logits: [batch, scored, vocab]."""
         check_names(weights, self.names)
+        self._follow(batch.contexts.device)
         return logits(self.module, weights, batch.contexts, batch.positions, keep=self.keeps_logits)
+
+    def _follow(self, device: torch.device) -> None:
+        """Move the module, whose buffers enter its forward pass, to the device of the weights and batches."""
+        if next(self.module.parameters()).device != device:
+            self.module.to(device)
 
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Return the loss of each prediction, nats/token."""

@@ -32,14 +32,25 @@ def experiment_problems(study: Study, place: str, name: str, experiment: Experim
     chunks = experiment.checkpoints.chunks
     if chunks != sorted(set(chunks)) or chunks[:1] != [0]:
         yield f"{place}.checkpoints.chunks: {chunks} must start at 0 and rise"
+    yield from _sources(place, experiment)
     if experiment.checkpoints.source == "train":
         yield from _trained(study, place, experiment)
-    else:
-        for reason in missing_capabilities(experiment.model, ("import",)):
-            yield f"{place}.checkpoints.source: {reason}"
-        if len(experiment.seeds) > 1 and "{seed}" not in experiment.checkpoints.path:
-            yield f"{place}.checkpoints.path: all seeds would read one folder; put `{{seed}}` into it"
     yield from measure_problems(study, place, experiment)
+
+
+def _sources(place: str, experiment: Experiment) -> Iterator[str]:
+    """Yield the problems of where checkpoints come from."""
+    checkpoints, family = experiment.checkpoints, family_of(experiment.model)
+    if checkpoints.source not in family.sources:
+        yield (
+            f"{place}.checkpoints.source: checkpoints of the family {experiment.model.family} cannot come "
+            f"from {checkpoints.source!r}; expected {' or '.join(map(repr, family.sources))}"
+        )
+    elif checkpoints.source != "train" and len(experiment.seeds) > 1:
+        if "{seed}" not in (checkpoints.path or ""):
+            yield f"{place}.checkpoints.path: all seeds would read one folder; put `{{seed}}` into it"
+    elif checkpoints.source == "train" and getattr(experiment.model, "path", None) is not None:
+        yield f"{place}.model.path: a model that is trained here is made from `config`; give that instead"
 
 
 def _task(study: Study, place: str, experiment: Experiment, tokenizer: Any) -> Iterator[str]:
@@ -67,10 +78,12 @@ def _task(study: Study, place: str, experiment: Experiment, tokenizer: Any) -> I
 
 def _trained(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
     training, checkpoints = experiment.training, experiment.checkpoints
-    for section in ("training", "initial"):
+    family = family_of(experiment.model)
+    needed = ("training", "initial") if family.initial.model_fields else ("training",)
+    for section in needed:
         if getattr(experiment, section) is None:
             yield f"{place}.{section}: missing; checkpoints that are trained here need it"
-    if training is None or experiment.initial is None or checkpoints.source == "import":
+    if training is None or checkpoints.source != "train":
         return
     sources = {*TASKS[experiment.task].sources} - {"model"}
     known = [name for name, entry in study.distributions.items() if entry.source in sources]
@@ -82,8 +95,14 @@ def _trained(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
             f"{place}.training.batch_size: {training.batch_size} of at most {tokens.train_blocks} contexts; "
             "lower it, or raise the tokenizer's train_blocks"
         )
-    for problem in family_of(experiment.model).check_initial(experiment.model, experiment.initial):
-        yield f"{place}.initial.{problem}"
+    if experiment.initial is not None:
+        for problem in family.check_initial(experiment.model, experiment.initial):
+            yield f"{place}.initial.{problem}"
+    if training.late_layers_ramp and not family.ramps:
+        yield (
+            f"{place}.training.late_layers_ramp: the layers of the family {experiment.model.family} learn at "
+            "one rate; set it to 0"
+        )
     for step in checkpoints.extra:
         if step > training.steps:
             yield f"{place}.checkpoints.extra: step {step} is after the last step, {training.steps}"

@@ -29,12 +29,14 @@ def blocks(
     seed: int,
     vocabulary_size: int | None = None,
     limit: int | None = None,
-    bos: str | None = None,
+    bos: str | None = "auto",
 ) -> pa.Table:
     """Cut the training or held-out documents of ``table`` into shuffled blocks, and return their table.
 
     This follows ``tokenize_and_concatenate`` of TransformerLens: join documents with BOS between them, cut
     the sequence into pieces of ``context - 1`` tokens (drop the remainder), and put BOS before each piece.
+    Without BOS, pieces have ``context`` tokens. The start token of the tokenizer still parts documents, as in
+    the training data of GPT-2 and Pythia, if it has one.
 
     context          tokens per block, BOS included
     held_out         whether to use the held-out or the training side of the split
@@ -42,7 +44,7 @@ def blocks(
     vocabulary_size  rows of the model's embedding; every token id must be smaller
     limit            at most this many blocks, from the first documents of the table. These are a random
                      sample of a table made by ``collect``, and keep the shares of a mixture
-    bos              the token that opens a block; None: the tokenizer's own
+    bos              the token that opens a block, as in ``tokenizer.opening``
 
     Returns a table with the column ``input_ids``, a list of ``context`` integers (uint16 up to a vocabulary
     of 65,536, else int32). Its manifest counts the encoded documents, characters and tokens (including BOS
@@ -61,27 +63,32 @@ def blocks(
             f"the tokenizer has {size} tokens, the model's vocabulary {vocabulary_size}: "
             "raise the model's vocabulary or train a smaller tokenizer"
         )
-    opening = tokenizers.bos_id(tokenizer, bos)
+    opening = tokenizers.opening(tokenizer, bos)
+    parting = tokenizers.separator(tokenizer) if opening is None else opening
+    between = [] if parting is None else [parting]
+    free = context if opening is None else context - 1  # tokens of a block beside BOS
     dtype = np.uint16 if size <= 2**16 else np.int32
-    wanted = None if limit is None else limit * (context - 1)
+    wanted = None if limit is None else limit * free
     found: list[np.ndarray] = []
     tokens = documents = characters = 0
     for length, ids in _encoded(texts_of(table, held_out=held_out), tokenizer, wanted, dtype):
-        found += [ids, np.asarray([opening], dtype)]
-        documents, characters, tokens = documents + 1, characters + length, tokens + len(ids) + 1
+        found += [ids, np.asarray(between, dtype)]
+        documents, characters = documents + 1, characters + length
+        tokens += len(ids) + len(between)
         if wanted is not None and tokens > wanted:
             break
-    tokens = max(tokens - 1, 0)  # nothing follows the last document
-    count = min(tokens // (context - 1), limit or tokens)
+    tokens = max(tokens - len(between), 0)  # nothing follows the last document
+    count = min(tokens // free, limit or tokens)
     if count == 0:
         raise ValueError(
             f"the {'held-out' if held_out else 'training'} text has {tokens} tokens, fewer than the "
-            f"{context - 1} of one block: give more text, "
+            f"{free} of one block: give more text, "
             f"{'a larger held_out_fraction, ' if held_out else ''}or a shorter context"
         )
-    rows = np.concatenate(found)[: count * (context - 1)].reshape(count, context - 1)
+    rows = np.concatenate(found)[: count * free].reshape(count, free)
     order = generator(seed, "blocks").permutation(count)
-    ids = np.concatenate([np.full((count, 1), opening, dtype), rows[order]], axis=1)
+    first = [] if opening is None else [np.full((count, 1), opening, dtype)]
+    ids = np.concatenate([*first, rows[order]], axis=1)
     about = {
         "blocks": count,
         "context": context,

@@ -63,25 +63,28 @@ def corpus_summary(
     return describe(xr.Dataset(columns, {"distribution": names}), VARIABLES)
 
 
-def unigram_entropy(ids: np.ndarray, *, bos: int) -> float:
+def unigram_entropy(ids: np.ndarray, *, bos: int | None) -> float:
     """Return ``-sum_v p_v ln p_v`` over the tokens of ``ids`` [blocks, context] except ``bos``, in nats."""
     counts = np.bincount(ids.reshape(-1)).astype(float)
-    counts[bos] = 0
+    if bos is not None:
+        counts[bos] = 0
     p = counts[counts > 0] / counts.sum()
     return float(-(p * np.log(p)).sum())
 
 
-def repeated_share(ids: np.ndarray, *, bos: int) -> float:
+def repeated_share(ids: np.ndarray, *, bos: int | None) -> float:
     """Return the share of the tokens of ``ids`` [blocks, context] that occur earlier in their block.
 
-    BOS does not count. Each block starts with ``bos``, so the repeats are its other tokens minus the distinct
-    ones.
+    BOS does not count. A block starts with ``bos`` (None: with no such token), so the repeats are its other
+    tokens minus the distinct ones.
     """
     repeats = total = 0
     for start in range(0, len(ids), ROWS):
         block = np.sort(ids[start : start + ROWS], axis=1)
-        distinct = np.count_nonzero(block[:, 1:] != block[:, :-1])  # not counting BOS
-        others = np.count_nonzero(block != bos)
+        distinct = np.count_nonzero(block[:, 1:] != block[:, :-1])  # less one, which is BOS where it is there
+        if bos is None:
+            distinct += len(block)
+        others = block.size if bos is None else np.count_nonzero(block != bos)
         repeats += others - distinct
         total += others
     return repeats / total

@@ -135,6 +135,36 @@ def bos_id(tokenizer: Tokenizer, token: str | None = None) -> int:
     )
 
 
+def opening(tokenizer: Tokenizer, bos: str | None) -> int | None:
+    """Return the id of the token that opens every block; None: blocks have no such token.
+
+    bos  None: none. "auto": ``<|bos|>`` of a tokenizer that was trained here; else what the tokenizer itself
+         puts before a text, which is nothing for those of GPT-2 and Pythia. "known": the tokenizer's start
+         token, even if it does not put it there. Else this token
+
+    Raises ValueError where the tokenizer has no such token.
+    """
+    if bos is None:
+        return None
+    if bos == "known":
+        return bos_id(tokenizer)
+    if bos != "auto":
+        return bos_id(tokenizer, bos)
+    own = tokenizer.token_to_id(BOS)
+    if own is not None:
+        return own
+    plain, whole = (tokenizer.encode("a", add_special_tokens=special).ids for special in (False, True))
+    return whole[0] if whole[:1] != plain[:1] else None
+
+
+def separator(tokenizer: Tokenizer) -> int | None:
+    """Return the id of the token between documents: the start token, or None where there is none."""
+    try:
+        return bos_id(tokenizer)
+    except ValueError:
+        return None
+
+
 def vocabulary_size(tokenizer: Tokenizer) -> int:
     """Return the number of rows an embedding needs: the largest token id plus 1."""
     return max(tokenizer.get_vocab(with_added_tokens=True).values()) + 1

@@ -1,0 +1,154 @@
+"""Models of Hugging Face in the workflow: folders that a Trainer left, and training from scratch."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from tiny_transformers import MODELS
+
+from rllc.store.blocks import examples
+
+STUDY = """
+results: results/hf
+distributions:
+  docs: {source: files, path: "docs/*.md", held_out: 0.3, label: docs}
+tokenizers:
+  mine: {pretrained: mine/checkpoint-0, context: 16, held_out_blocks: 16, train_blocks: 200}
+experiments:
+  language: null
+  language_1layer: null
+  sort_2head_baseline: null
+  sort_1head: null
+  theirs:
+    task: language
+    seeds: [0]
+    tokenizer: mine
+    model: {family: huggingface}
+    checkpoints: {source: huggingface, path: "mine/checkpoint-{step}"}
+    distributions: [docs]
+    sampling:
+      heads: &tiny
+        {step_size: 1.0e-4, n_beta: 30, localization: 200, chains: 2, draws: 4, burn_in: 1, batch_size: 2,
+         scored_positions: 4, init_batches: 2, control_chains: 2}
+      other: {<<: *tiny, components: ["mlp:0", "embedding"]}
+    metrics: {contexts: 16, batch_size: 8}
+  ours:
+    like: theirs
+    model:
+      family: huggingface
+      config: {model_type: gpt_neox, num_hidden_layers: 2, num_attention_heads: 2, hidden_size: 16, intermediate_size: 24}
+    training:
+      {distribution: docs, steps: 6, batch_size: 4, optimizer: adamw, learning_rate: 1.0e-3, betas: [0.9, 0.95],
+       eps: 1.0e-8, weight_decay: 0.0, warmup: 2, schedule: constant, gradient_clip: null, late_layers_ramp: 0,
+       keep_state_every: 3}
+    checkpoints: {source: train, ratio: null, first: 0, extra: [3], chunks: [0]}
+claims: []
+figures: {theirs_heads: {draws: rllc_by_distribution, experiment: theirs}}
+"""
+OVERLAY = "config/hf.yaml"
+
+
+@pytest.fixture
+def checkout(fresh, tmp_path):
+    """A checkout with the checkpoints of a llama whose heads share keys, as a Trainer names them, and a study."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    checkout = fresh()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({symbol: i for i, symbol in enumerate(alphabet)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    model_type, fields, *_ = MODELS["llama_groups"]
+    config = AutoConfig.for_model(model_type, **fields | {"vocab_size": 260})
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = AutoModelForCausalLM.from_config(config)
+    for step in (0, 10, 2):
+        folder = checkout.root / f"mine/checkpoint-{step}"
+        with torch.no_grad():
+            model.lm_head.weight += step
+        model.half().save_pretrained(folder)
+        model.float()
+        tokenizer.save(str(folder / "tokenizer.json"))
+        (folder / "optimizer.pt").write_bytes(b"never read")
+    checkout.write(OVERLAY, STUDY)
+    return checkout
+
+
+def run(checkout, *targets, check=True):
+    import forked
+    import forked_jobs
+
+    given = ("--cores", "2", "--configfile", OVERLAY, *(("--", *targets) if targets else ()))
+    done = forked.snakemake(
+        *given, folder=checkout.root, environment=forked_jobs.environment(checkout.environment())
+    )
+    if check and done.returncode:
+        raise AssertionError(f"{done.stdout[-3000:]}\n{done.stderr[-5000:]}")
+    return done
+
+
+def opened(checkout, name):
+    return xr.open_dataset(checkout.root / f"results/hf/{name}.nc")
+
+
+def loss_of_transformers(checkout, step):
+    from transformers import AutoModelForCausalLM
+
+    blocks = checkout.root / "results/hf/blocks/mine/docs.json"
+    tokens = torch.from_numpy(examples(blocks, "held_out").contexts.astype(np.int64))
+    folder = checkout.root / f"mine/checkpoint-{step}"
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    with torch.no_grad():
+        return model(input_ids=tokens, labels=tokens).loss.item()
+
+
+def test_study_of_folders_and_of_a_training_is_made_and_made_once(checkout):
+    run(checkout)
+    with opened(checkout, "theirs/rllc") as found:
+        assert found["step"].values.tolist() == [0, 2, 10]
+        assert found["head"].values.tolist() == ["group:0:0", "group:0:1", "group:1:0", "group:1:1"]
+        assert np.isfinite(found["rllc"]).all()
+    with opened(checkout, "theirs/components") as found:
+        assert found["component"].values.tolist() == ["mlp:0", "embedding"]
+        assert np.isfinite(found["rllc"]).all()
+    with opened(checkout, "ours/rllc") as found:
+        assert found["step"].values.tolist() == [0, 3, 6]
+        assert found["head"].values.tolist() == ["0:0", "0:1", "1:0", "1:1"]
+    with opened(checkout, "theirs/metrics") as found:
+        for step in (0, 10):
+            loss = found["loss"].sel(step=step).item()
+            assert loss == pytest.approx(loss_of_transformers(checkout, step), rel=1e-5)
+    registered = json.loads((checkout.root / "results/hf/theirs/checkpoints/seed0/from0.json").read_text())
+    assert [entry["dtypes"] for entry in registered["checkpoints"]] == [["F16"]] * 3
+    assert not list((checkout.root / "results/hf/theirs").rglob("*.safetensors")), "weights were copied"
+    assert "Nothing to be done" in run(checkout).stderr
+
+
+def test_equal_checkpoints_are_refused_before_anything_is_made(checkout):
+    first, last = (checkout.root / f"mine/checkpoint-{step}/model.safetensors" for step in (0, 10))
+    last.write_bytes(first.read_bytes())
+    done = run(checkout, check=False)
+    assert done.returncode
+    assert "steps 0 and 10 have the same weights" in done.stdout + done.stderr
+    assert not (checkout.root / "results/hf").exists()
+
+
+def test_changed_checkpoint_is_measured_again_alone(checkout):
+    targets = ["results/hf/theirs/metrics.nc"]
+    run(checkout, *targets)
+    with opened(checkout, "theirs/metrics") as found:
+        before = found["loss"].load()
+    Path(checkout.root / "mine/checkpoint-10/model.safetensors").write_bytes(
+        (checkout.root / "mine/checkpoint-0/model.safetensors").read_bytes()
+    )
+    checkout.edit(OVERLAY, 'checkpoint-{step}"}', 'checkpoint-{step}", allow_equal: true}')
+    run(checkout, *targets)
+    with opened(checkout, "theirs/metrics") as found:
+        after = found["loss"]
+        assert (after.sel(step=[0, 2]) == before.sel(step=[0, 2])).all()
+        assert after.sel(step=10).item() == before.sel(step=0).item()
