@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from rllc import components
 from rllc.analysis.regime import VARIABLES as OF_ESTIMATES
 from rllc.analysis.regime import meaning, quantities
 from rllc.analysis.rule import CRITERIA, EVERYWHERE, GRID, OUTCOMES, PREFERRED, REQUIRED, limits
@@ -67,10 +68,12 @@ def criteria(calibration: xr.Dataset, **thresholds: float) -> xr.DataArray:
 
 
 def kinds(calibration: xr.Dataset) -> dict[str, list[str]]:
-    """Return the components of each kind present: ``heads`` (labels L:H) and ``full``."""
+    """Return the components of each kind present: ``heads`` (heads or groups) and ``full``."""
     labels = [str(label) for label in calibration["component"].values]
-    heads, full = [label for label in labels if ":" in label], [label for label in labels if label == "full"]
-    return {kind: names for kind, names in (("heads", heads), ("full", full)) if names}
+    found = {
+        kind: [label for label in labels if components.kind(label) == kind] for kind in ("heads", "full")
+    }
+    return {kind: names for kind, names in found.items() if names}
 
 
 def recommendation(

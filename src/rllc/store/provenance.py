@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]  # top folder of the repository, if the package runs from one
-PACKAGES = ("rllc", "torch", "numpy", "xarray", "netCDF4")
+PACKAGES = ("rllc", "torch", "transformers", "numpy", "xarray", "netCDF4")
 
 
 def attributes(**facts: Any) -> dict[str, str]:

@@ -1,11 +1,11 @@
 """Calibration of the sampler: its sections, and what the checks of its measures share."""
 
-import re
 from collections.abc import Iterator
 from typing import Any, Self
 
 from pydantic import model_validator
 
+from rllc import components
 from rllc.study.checks.names import in_model
 from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.recommendation import Rule
@@ -114,9 +114,12 @@ class Calibration(ConfigModel):
 
 def head_or_full(place: str, component: str, experiment: Setup, *kinds: str) -> Iterator[str]:
     """Yield a problem where a component is no head or ``full``, as ``kinds`` allows, that the model has."""
-    kind = "full" if component == "full" else "heads"
-    if kind not in kinds or not (kind == "full" or re.fullmatch(r"\d+:\d+", component)):
-        words = " or ".join({"heads": "a head L:H", "full": "full"}[each] for each in kinds)
+    try:
+        kind = components.kind(component)
+    except ValueError:
+        kind = "unknown"
+    if kind not in kinds:
+        words = " or ".join({"heads": "a head L:H, or a group", "full": "full"}[each] for each in kinds)
         yield f"{place}: '{component}' is not {words}"
     else:
         yield from in_model(place, component, experiment)
