@@ -218,6 +218,9 @@ FIGURES: dict[str, FigureSpec] = {
         "rllc_curves:rllc_fig5_one_layer_drllc", "rllc", uses=(*TYPES, "metrics")
     )._replace(several=True, others=("metrics",)),
     "rllc_by_distribution": _heads("rllc_curves:rllc_by_distribution", "rllc", uses=TYPES),
+    "rllc_with_components": _heads(
+        "with_components:rllc_with_components", "rllc", "components", uses=TYPES, stages=False
+    ),
     "rllc_fig11_memorisation": _heads(
         "memorisation:rllc_fig11_memorisation", "tokens", "classification", "rllc", uses=TYPES, stages=False
     ),
