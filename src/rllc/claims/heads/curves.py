@@ -16,6 +16,9 @@ PAPER = "arXiv 2410.02984"
 LIKELIHOOD = "rllc.likelihood.rllc"  # at the setting in which the likelihood matters
 LM = {"LM1": 900, "LM2": 6_500, "LM3": 8_500, "LM4": 17_000}  # last steps of the paper's stages
 Number = xr.DataArray | float
+BEFORE_INDUCTION = (
+    "Early steps end before the checkpoint at which induction begins. Before, they had this checkpoint."
+)
 
 
 def several_layers(experiment: Experiment) -> bool:
@@ -67,6 +70,14 @@ def induction_begins(run: Run) -> float:
     if not np.isfinite(step):
         raise NotJudged(f"no head's prefix-matching score reaches {INDUCTION_BEGINS}, where induction begins")
     return step
+
+
+def before_induction(run: Run, curve: xr.DataArray) -> xr.DataArray:
+    """Return a curve at the checkpoints before induction begins. Raises NotJudged if there is none."""
+    early = curve.isel(step=np.flatnonzero(curve["step"].values < induction_begins(run)))
+    if not early.sizes["step"]:
+        raise NotJudged("no checkpoint is measured before induction begins")
+    return early
 
 
 def orders_alike(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
