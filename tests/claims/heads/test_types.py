@@ -88,3 +88,43 @@ def shares(given, count):
             groups.append([stats.rankdata(each[own]) - 3.5 for each in values])
         x, y = (np.concatenate(each) for each in zip(*groups, strict=True))
         yield x @ y / np.sqrt((x @ x) * (y @ y)) >= 0.5
+
+
+def brackets(level):
+    """Three multigram heads of layer 1, with their rLLCs at the end; brackets explain most of 1:0."""
+    heads, step = ["0:0", "1:0", "1:1", "1:2"], [0, 3000]
+    coords = {"seed": [0], "step": step, "head": heads}
+    share = np.zeros((1, 2, 4, 1))
+    share[0, 1, :, 0] = 0.9, 0.6, 0.1, 0.0
+    values = np.asarray([[0.0, *level]] * 2)[None, ..., None]
+    return {
+        "tokens": xr.Dataset(
+            {"share": (("seed", "step", "head", "pattern"), share)}, {**coords, "pattern": ["dyck"]}
+        ),
+        "rllc": xr.Dataset(
+            {
+                "rllc": (("seed", "step", "head", "distribution"), values),
+                "rllc_se": (("seed", "step", "head", "distribution"), np.full_like(values, 1e-3)),
+            },
+            {**coords, "distribution": ["mixture"]},
+        ),
+        "attention_scores": xr.Dataset(
+            {"head_type": (("seed", "head"), np.full((1, 4), "multigram", object))}, coords
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "level", "chance", "verdict"),
+    [
+        ("multigram", (1.0, 2.0, 3.0), 2 / 3, "not judged"),  # 2 is below the mean of 1 and 3, or equal
+        ("multigram", (3.0, 1.0, 2.0), 2 / 3, "does not"),
+        ("induction", (1.0, 2.0, 3.0), 1 / 2, "not judged"),
+    ],
+)
+def test_bracket_head_has_the_chance_level_of_any_head_compared(kind, level, chance, verdict):
+    given = brackets(level)
+    given["attention_scores"]["head_type"][0, 3] = kind  # of two heads compared, one passes
+    found = judge(types.simple_is_low_dyck.claims, {LANGUAGE.name: LANGUAGE}, {LANGUAGE.name: given})
+    assert found["chance"].item() == pytest.approx(chance, abs=0.12)
+    assert found["verdict"].item() == verdict
