@@ -92,6 +92,11 @@ def test_ratio_when_induction_has_begun_is_not_early(datasets):
     before = of(circuit.l1_alike_early, datasets)
     datasets["rllc"]["rllc"].loc[{"distribution": "one_layer", "step": 400}] = 99.0
     assert of(circuit.l1_alike_early, datasets) == before
+    datasets["attention_scores"]["prefix_matching"] += 0.01
+    datasets["attention_scores"]["prefix_matching"].loc[{"step": 100, "head": "1:0"}] = 0.04
+    datasets["rllc"]["rllc"].loc[{"distribution": "one_layer", "step": 100}] = 99.0  # it rises already
+    ratio = (table(datasets, "one_layer") / table(datasets))[STEPS.index(50)]
+    assert of(circuit.l1_alike_early, datasets) == pytest.approx(np.abs(ratio - 1).mean())
     datasets["attention_scores"]["prefix_matching"][:] = 0.3  # from step 0 on
     with pytest.raises(NotJudged, match="no checkpoint is measured before induction begins"):
         circuit.l1_alike_early(run(datasets))
