@@ -148,7 +148,7 @@ def test_minibatches_that_no_error_includes_are_said_with_their_size():
     drawn = source.drop_vars("rllc_se_data").sel(head=["1:0"])
     source["rllc_se_data"].loc[{"head": "0:0"}] = 9.0  # not drawn
     (said,) = conditions.minibatches(source, drawn, "rllc")
-    assert said.startswith("No error includes the choice of minibatches") and "5 times as large" in said
+    assert said.startswith("Errors leave out the choice of minibatches") and "5 times as large" in said
     (said,) = conditions.minibatches(source.drop_vars("rllc_se_data"), drawn, "rllc")
-    assert said == "No error includes the choice of minibatches."
+    assert said == "Errors leave out the choice of minibatches."
     assert conditions.minibatches(source, drawn.drop_vars("rllc_se"), "rllc") == []

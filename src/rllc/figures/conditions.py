@@ -61,12 +61,12 @@ def minibatches(source: xr.Dataset, drawn: xr.Dataset, name: str) -> list[str]:
     """
     if f"{name}_se" not in drawn:
         return []
-    said = "No error includes the choice of minibatches"
+    said = "Errors leave out the choice of minibatches"
     if f"{name}_se_data" not in source:
         return [f"{said}."]
     of_data = source[f"{name}_se_data"].sel({dim: drawn[dim] for dim in drawn[name].dims})
     ratio = float((of_data / drawn[f"{name}_se"].where(drawn[f"{name}_se"] > 0)).median())
-    size = f", whose own error is {ratio:.2g} times as large (median)" if np.isfinite(ratio) else ""
+    size = f" ({ratio:.2g} times as large, median)" if np.isfinite(ratio) else ""
     return [f"{said}{size}."]
 
 

@@ -71,9 +71,9 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
         "Class of each head, by attention scores and tokens in context, and its most frequent forms.",
         [Finding(f"{name} heads, of {len(rows)} {at_the_end}", n) for name, n in counts.most_common(MOST)],
         [
-            "Heads with no type by attention scores are multigram heads. Their label adds the pattern that "
-            "explains most of their tokens (Dyck, brackets; skip n-gram; n-gram) and its share. No "
-            f"plurality: this share is not above the next by {MARGIN:g} binomial errors.",
+            "Heads with no type by attention scores are multigram heads. Their label adds the pattern (Dyck: "
+            "brackets) that explains most of their tokens, and its share; no plurality: not above the next "
+            f"by {MARGIN:g} binomial errors.",
             "Recurrent pairs are our own pattern; the paper has none.",
             *selection(datasets["tokens"]),
             *conditions.seeds(data),
