@@ -52,6 +52,7 @@ def made(seeds=1, error=0.0, spread=0.0, steps=(10, 20)):
     tokens = xr.Dataset(
         {
             "share": ((*dims, "pattern"), full),
+            "tokens": (dims, np.full(shape, 1000.0)),
             "share_chance": ((*dims, "pattern"), np.full((*shape, 6), 0.1)),
             "unique": ((*dims, "pattern"), unique),
             "letterless": ((*dims, "pattern"), np.broadcast_to(letterless, (*shape, 6))),

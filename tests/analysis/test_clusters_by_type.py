@@ -46,7 +46,8 @@ def planted():
 
 
 def test_planted_types_are_the_clusters(planted):
-    for name in ("rand_types_kshape", "rand_types_shape", "first_split_layer0", "first_split_layer1"):
+    by_algorithm = [f"rand_types_{name}" for name in ("kshape", "shape", "euclidean")]
+    for name in (*by_algorithm, "first_split_layer0", "first_split_layer1"):
         assert planted[name] == 1, name
     assert planted["rand_types_shape_p"] == pytest.approx(1 / 28)  # 8! / (2! 6!) orders
     assert planted["standardizing_keeps"] > 0.5  # two of three clusters are there, the third is noise
@@ -65,6 +66,11 @@ def test_numbers_are_those_of_the_clusters(planted):
         for b in FOUR[i + 1 :]
     ]
     assert planted["algorithms_agree"] == pytest.approx(np.mean(pairs))
+    at_types = [
+        adjusted_rand_score(one.sel(n_clusters=2, algorithm="euclidean_kmeans"), kinds)
+        for one, kinds in zip(scopes.values(), (LAYER0, LAYER1), strict=True)
+    ]
+    assert planted["rand_types_euclidean"] == pytest.approx(np.mean(at_types))
     induction = scopes["layer 1"].sel(head=["1:0", "1:1"], n_clusters=3)
     assert planted["induction_split"] == (induction[0] != induction[1]).mean()
     scored = planted["cluster_standardized"]

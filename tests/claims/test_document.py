@@ -56,7 +56,14 @@ def test_written_fills_the_table_of_verdicts_and_keeps_the_rest(claims):
         r"| `high`: It ends \| high (a test) | ≥ 1 | 1.5 ± 0.1; 1.5 ± 0.1 | 2.5 | "
     )
     assert rows["high"].endswith("| holds (so does the prior-only control) |")
+    assert "| ≤ 1 |" in rows["low"]
     assert rows["low"].endswith("| does not (so does the prior-only control) |")
+
+
+def test_bound_of_a_claim_on_every_run_names_its_seeds(claims):
+    claims["seeds_needed"][:] = [3, 1]
+    rows = [line.split(" | ")[1] for line in document.table(claims, "heads").splitlines()[2:]]
+    assert rows == ["≥ 1, in 3 seeds", "≤ 1"]
 
 
 def test_written_again_changes_nothing(claims):

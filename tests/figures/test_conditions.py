@@ -139,3 +139,16 @@ def test_contexts_and_bands_name_checkpoints_that_are_measured_on_more():
     fewer = section | {"precise": 4}
     (said,) = conditions.contexts(xr.Dataset(attrs={"x": json.dumps(fewer)}), "x")
     assert said == "Measured on 64 held-out contexts of each distribution."
+
+
+def test_minibatches_that_no_error_includes_are_said_with_their_size():
+    """Errors of minibatches are 0.5 of 1 to 4, those given the minibatches 0.1 of them: 5 times as large."""
+    source = estimates([1.0, 2.0, 3.0, 4.0], error=True)
+    source["rllc_se_data"] = 0.5 * source["rllc"]
+    drawn = source.drop_vars("rllc_se_data").sel(head=["1:0"])
+    source["rllc_se_data"].loc[{"head": "0:0"}] = 9.0  # not drawn
+    (said,) = conditions.minibatches(source, drawn, "rllc")
+    assert said.startswith("Errors leave out the choice of minibatches") and "5 times as large" in said
+    (said,) = conditions.minibatches(source.drop_vars("rllc_se_data"), drawn, "rllc")
+    assert said == "Errors leave out the choice of minibatches."
+    assert conditions.minibatches(source, drawn.drop_vars("rllc_se"), "rllc") == []

@@ -19,11 +19,17 @@ NAN = float("nan")
 VECTORS = "checkpoints"
 INDUCTION, SETS_APART = ("induction",), ("previous-token", "current-token")
 SMALLEST_IS_BEST = ("davies_bouldin",)
-SHAPED = {"kshape": "shape_kmeans", "shape": "sbd_kmeans"}  # k-Shape, and the paper's own K-means
+TYPED = {  # k-Shape, and the paper's algorithms: that of its final classification, and the shape-based one
+    "kshape": "shape_kmeans",
+    "shape": "sbd_kmeans",
+    "euclidean": "euclidean_kmeans",
+}
+# The words of claims and figures for one number.
+AGREEMENT = "adjusted Rand index of two of the paper's algorithms, mean over pairs and numbers of clusters"
 VARIABLES = {
     **{
         name: (words.format(algorithm), "1")
-        for key, algorithm in SHAPED.items()
+        for key, algorithm in TYPED.items()
         for name, words in (
             (f"rand_types_{key}", "adjusted Rand index of {} with the types, mean over scopes"),
             (f"rand_types_{key}_p", "share of orders of the heads with at least that, largest of scopes: {}"),
@@ -43,7 +49,7 @@ VARIABLES = {
         "share of algorithms whose most clusters have each induction head of a scope in another", "1",
     ),
     "algorithms_agree": (
-        "adjusted Rand index of two algorithms, mean over pairs, numbers of clusters and scopes", "1",
+        f"{AGREEMENT}, and over scopes", "1",
     ),
     "standardizing_keeps": (
         "adjusted Rand index of Euclidean clusters with and without z-scores, mean over numbers of "
@@ -120,7 +126,7 @@ def _labels(one: xr.Dataset, algorithm: str, k: int, inside: np.ndarray) -> np.n
 
 def _rand_types(one: xr.Dataset, kinds: np.ndarray) -> dict[str, float]:
     found = {}
-    for key, algorithm in SHAPED.items():
+    for key, algorithm in TYPED.items():
         indices, chances = [], []
         for scope in one["scope"].values.tolist():
             inside = _members(one, kinds, scope)

@@ -15,8 +15,8 @@ SCORES = {  # type -> its score, in the order of ``TYPES``: ``_types`` relies on
     "induction": "prefix_matching",
 }
 # Induction begins at the first checkpoint at which any head's prefix-matching score reaches this. Claims
-# about early training end there. Our value: between four and five times the score of random weights (0.011 in
-# contexts of 128 tokens).
+# about early training end before it. Our value: between four and five times the score of random weights
+# (0.011 in contexts of 128 tokens).
 INDUCTION_BEGINS = 0.05
 MARGIN = 2.0  # standard errors between a score and its threshold, within which a type is uncertain
 VARIABLES = {

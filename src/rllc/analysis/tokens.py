@@ -9,6 +9,8 @@ from rllc.vocabulary import layer_of
 BY_SCORE = ("previous-token", "current-token", "induction")  # types by attention scores
 CLASSES = {"dyck": "Dyck", "skip_ngram": "skip n-gram", "ngram": "n-gram"}
 PUBLISHED = ("induction", *CLASSES)  # the paper's patterns; the others are ours
+NO_PLURALITY = "multigram (no plurality)"
+MARGIN = 2.0  # binomial standard errors between the largest share and the next, for a plurality
 
 
 def token_classes(tokens: xr.Dataset, head_type: xr.DataArray) -> xr.DataArray:
@@ -16,15 +18,21 @@ def token_classes(tokens: xr.Dataset, head_type: xr.DataArray) -> xr.DataArray:
 
     It is the type by attention scores, if any. Otherwise it is "multigram" with the pattern that explains
     most of its tokens in context, among brackets (Dyck), skip n-grams and n-grams: "multigram (Dyck)". A head
-    without explained tokens is "multigram".
+    without explained tokens is "multigram". It is ``NO_PLURALITY`` if the largest share p is not above the
+    next, q, by ``MARGIN`` binomial standard errors, sqrt((p + q - (p - q)^2) / n) for n tokens.
 
-    tokens     ``share`` (seed, step, head, pattern)
+    tokens     ``share`` (seed, step, head, pattern) and ``tokens``, the number n (seed, step, head)
     head_type  (seed, head)
     """
     share = tokens["share"].sel(pattern=list(CLASSES)).fillna(0.0)
     names = np.asarray([f"multigram ({name})" for name in CLASSES.values()], dtype=object)
     best = xr.DataArray(names[share.argmax("pattern").values], share.isel(pattern=0, drop=True).coords)
-    by_tokens = best.where(share.max("pattern") > 0, "multigram")
+    in_order = np.sort(share.transpose(..., "pattern").values)
+    next_best, largest = (best.copy(data=in_order[..., n]).astype(float) for n in (-2, -1))
+    lead = largest - next_best
+    count = tokens["tokens"].where(tokens["tokens"] > 0)
+    error = xr.ufuncs.sqrt((largest + next_best - lead**2) / count)
+    by_tokens = best.where(lead > MARGIN * error, NO_PLURALITY).where(largest > 0, "multigram")
     kinds = types_at(head_type, {"seed": by_tokens["seed"], "head": by_tokens["head"]})
     return xr.where(kinds.isin(BY_SCORE), kinds.astype(object), by_tokens).transpose(*by_tokens.dims)
 

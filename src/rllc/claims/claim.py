@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rllc.claims.run import Run
 
+EVERY_RUN = 3  # training seeds by which a claim on every run can hold, fixed before results
 Function = TypeVar("Function", bound="Callable[[Run], xr.DataArray | float]")
 
 
@@ -60,6 +61,7 @@ class Claim:
     family: str = ""
     shuffle: bool = True
     by_chance: Callable[[Run, np.random.Generator], float] | None = None
+    seeds: int = 1
     work: str = ""
 
     @property
@@ -95,6 +97,7 @@ def claim(
     family: str = "",
     shuffle: bool = True,
     by_chance: Callable[[Run, np.random.Generator], float] | None = None,
+    seeds: int = 1,
 ) -> Callable[[Function], Function]:
     """Put a claim on a function that gives its number for one run; several may stand on one function.
 
@@ -117,6 +120,8 @@ def claim(
                 where it does not speak of types
     by_chance   gives the number in a random order of something else than types of heads. The share of such
                 numbers that pass is the chance level. Not with ``versus``
+    seeds       fewest training seeds by which it can hold. A claim on every run needs several; one seed
+                that fails refutes it
 
     Raises ValueError where bounds are missing or contradict each other.
     """
@@ -129,6 +134,8 @@ def claim(
         raise ValueError(f"{place}: ratio divides by the mean of another experiment; give versus")
     if by_chance is not None and versus is not None:
         raise ValueError(f"{place}: by_chance is of one experiment; leave out versus or by_chance")
+    if seeds < 1:
+        raise ValueError(f"{place}: it cannot hold by {seeds} seeds; give seeds=1 or more")
     if not text or not source:
         raise ValueError(f"{place}: give the claim in words, and its source")
 
@@ -136,7 +143,7 @@ def claim(
         statistic = _statistic(function, label, unit)
         made = Claim(
             name or function.__name__, text, source, statistic, at_least, at_most, experiment, where, versus,
-            ratio, given, published, reached, correction, family, shuffle, by_chance,
+            ratio, given, published, reached, correction, family, shuffle, by_chance, seeds,
         )  # fmt: skip
         marked: Any = function  # a function takes attributes that its type does not have
         marked.claims = [made, *getattr(function, "claims", [])]

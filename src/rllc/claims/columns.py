@@ -1,5 +1,7 @@
 """The columns of the table of claims, ``claims.nc``: names, long names, units."""
 
+import xarray as xr
+
 STANDARD_ERROR, CONTROL = "_se", "_prior_only"  # endings of the error and of the control of a variable
 BY_BLOCK = "_by_block"  # ending of its values on blocks of contexts, whose errors checkpoints share
 INTERVAL = 0.95  # probability of the interval by which a seed is judged
@@ -11,7 +13,8 @@ VERDICTS = {
     "holds": "all seeds pass",
     "half": "some pass, some fail",
     "does not": "all fail",
-    "undecided": "it would differ with how seeds turn out that are undecided",
+    "undecided": "it would differ with how seeds turn out that are undecided, or that the claim needs beside "
+    "those judged",
     "not reached": "training is too short for the claim",
     "not judged": "it has no value, no seed has reliable estimates, or chance passes too: reason says why",
 }
@@ -42,6 +45,7 @@ NUMBERS = {
     "at_least": ("least value that passes", OWN),
     "at_most": ("largest value that passes", OWN),
     "reached": ("training step that the claim speaks of", "steps"),
+    "seeds_needed": ("fewest seeds by which the claim can hold", "1"),
 }
 TEXTS = {
     "text": ("the claim", "1"),
@@ -63,3 +67,9 @@ TEXTS = {
 }
 PUBLISHED = {"published_value": ("the number by the claimants' own curves", OWN)}  # (claim, published_seed)
 VARIABLES = PER_SEED | NUMBERS | TEXTS | PUBLISHED
+
+
+def in_seeds(claim: xr.Dataset) -> str:
+    """Return ", in 3 seeds" for a claim that needs several to hold, else nothing."""
+    needed = float(claim["seeds_needed"]) if "seeds_needed" in claim else 1
+    return f", in {needed:g} seeds" if needed > 1 else ""

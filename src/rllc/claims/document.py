@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from rllc.claims.claim import claims_of
-from rllc.claims.columns import DECIDED
+from rllc.claims.columns import DECIDED, in_seeds
 from rllc.claims.works import WORKS
 
 BLOCK = re.compile(r"(<!-- claims: (\w+) -->\n).*?(<!-- end of claims -->)", re.DOTALL)
@@ -125,11 +125,10 @@ def _cell(text: str) -> str:
 
 def _bounds(claim: xr.Dataset) -> str:
     low, high = float(claim["at_least"]), float(claim["at_most"])
-    if low == high:
-        return f"{low:g}"
-    parts = [f"≥ {low:g}"] if np.isfinite(low) else []
-    parts += [f"≤ {high:g}"] if np.isfinite(high) else []
-    return ", ".join(parts)
+    parts = [f"{low:g}"] if low == high else []
+    parts += [f"≥ {low:g}"] if np.isfinite(low) and low != high else []
+    parts += [f"≤ {high:g}"] if np.isfinite(high) and low != high else []
+    return ", ".join(parts) + in_seeds(claim)
 
 
 def _seed(one: xr.Dataset) -> str:

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from rllc.claims.columns import PASSES
+from rllc.claims.columns import PASSES, in_seeds
 from rllc.claims.columns import VERDICTS as MEANING
 from rllc.figures.claims import LIGHT, VERDICTS, threshold
 from rllc.figures.drawing import Datasets, rounded
@@ -57,7 +57,7 @@ def _row(claim: xr.Dataset) -> dict:
     chance = float(claim["chance"]) if "chance" in claim else np.nan
     return {
         **{name: str(claim[name].item()) if name in claim else "" for name in TEXTS},
-        "threshold": threshold(claim),
+        "threshold": threshold(claim) + in_seeds(claim),
         "seeds": [*filter(None, (_seed(claim.sel(seed=seed)) for seed in claim["seed"].values.tolist()))],
         "chance": f"{chance:.0%}" if np.isfinite(chance) else "",
     }

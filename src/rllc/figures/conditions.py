@@ -53,6 +53,23 @@ def band(error: xr.DataArray, over: str, name: str = "Bands") -> str:
     return f"{name}: 68 % Student interval {over}, {said}."
 
 
+def minibatches(source: xr.Dataset, drawn: xr.Dataset, name: str) -> list[str]:
+    """Return the sentence that errors leave out the choice of minibatches, with its size where it is known.
+
+    source  the dataset, with ``<name>_se`` and ``<name>_se_data``
+    drawn   what of it is drawn
+    """
+    if f"{name}_se" not in drawn:
+        return []
+    said = "Errors leave out the choice of minibatches"
+    if f"{name}_se_data" not in source:
+        return [f"{said}."]
+    of_data = source[f"{name}_se_data"].sel({dim: drawn[dim] for dim in drawn[name].dims})
+    ratio = float((of_data / drawn[f"{name}_se"].where(drawn[f"{name}_se"] > 0)).median())
+    size = f" ({ratio:.2g} times as large, median)" if np.isfinite(ratio) else ""
+    return [f"{said}{size}."]
+
+
 def setting(source: xr.Dataset) -> list[str]:
     """Return the sampling setting: "Setting: n_beta 30, localization 200, step_size 0.001."."""
     values = recorded(source, "sampling")

@@ -14,7 +14,7 @@ def test_one_layer_ratios_equal_loops_over_heads(datasets):
     text, generated = table(datasets), table(datasets, "one_layer")
     late = np.asarray(STEPS) >= 50
     ratio, step = (generated / text)[late], np.asarray(STEPS)[late]
-    early = ratio[step <= 400]
+    early = ratio[step < 400]  # induction begins at 400
     assert of(circuit.l1_alike_early, datasets) == pytest.approx(np.abs(early - 1).mean())
     falls = [ratio[-1, n] <= early[:, n].mean() for n in range(len(HEADS))]
     assert of(circuit.l1_decrease_all, datasets) == pytest.approx(np.mean(falls))
@@ -86,3 +86,17 @@ def test_small_path_into_the_bracket_head_is_judged_beside_those_into_other_head
             circuit.path_unnested_small(run(data))
     del data["path_patching"]
     assert of(circuit.path_unnested_small, data) == pytest.approx(0.1)
+
+
+def test_ratio_when_induction_has_begun_is_not_early(datasets):
+    before = of(circuit.l1_alike_early, datasets)
+    datasets["rllc"]["rllc"].loc[{"distribution": "one_layer", "step": 400}] = 99.0
+    assert of(circuit.l1_alike_early, datasets) == before
+    datasets["attention_scores"]["prefix_matching"] += 0.01
+    datasets["attention_scores"]["prefix_matching"].loc[{"step": 100, "head": "1:0"}] = 0.04
+    datasets["rllc"]["rllc"].loc[{"distribution": "one_layer", "step": 100}] = 99.0  # it rises already
+    ratio = (table(datasets, "one_layer") / table(datasets))[STEPS.index(50)]
+    assert of(circuit.l1_alike_early, datasets) == pytest.approx(np.abs(ratio - 1).mean())
+    datasets["attention_scores"]["prefix_matching"][:] = 0.3  # from step 0 on
+    with pytest.raises(NotJudged, match="no checkpoint is measured before induction begins"):
+        circuit.l1_alike_early(run(datasets))

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from tests.claims.heads.small import of, table
-from tests.claims.runs import run
+from tests.claims.runs import LANGUAGE, run
 
+from rllc.claims.claim import claims_of
 from rllc.claims.heads import every_seed
+from rllc.claims.judge import judge
 from rllc.claims.judging.evaluate import evaluate
 
 
@@ -37,3 +39,11 @@ def test_counts_of_heads_by_type(datasets):
     assert of(every_seed.one_current, datasets) == 1
     assert of(every_seed.induction_equals_previous, datasets) == 1
     assert of(every_seed.previous_one_or_two, datasets) == 1
+
+
+def test_no_claim_on_every_run_holds_by_one_seed(datasets):
+    made = judge(claims_of(every_seed, "heads"), {"language": LANGUAGE}, {"language": datasets})
+    assert made.sizes["claim"] == 6
+    assert "holds" not in made["verdict"].values
+    passing = made["verdict"].sel(claim=["one_current", "previous_one_or_two"]).values.tolist()
+    assert passing == ["undecided"] * 2

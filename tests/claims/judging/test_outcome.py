@@ -90,3 +90,26 @@ def test_verdict_is_that_of_every_way_in_which_undecided_seeds_turn_out(passes):
         ways = [[*way, each] for way in ways for each in ((PASS, FAIL) if flag == UNDECIDED else (flag,))]
     expected = {of(way) for way in ways}
     assert verdict(np.asarray(passes)) == (expected.pop() if len(expected) == 1 else "undecided")
+
+
+@pytest.mark.parametrize(
+    ("seeds", "bound", "expected", "said"),
+    [
+        ((0,), 1.0, "undecided", "the only seed judged passes"),
+        ((0, 1), 1.0, "undecided", "all 2 seeds judged pass"),
+        ((0, 1, 2), 1.0, "holds", ""),
+        ((0,), 2.0, "does not", ""),
+    ],
+)
+def test_claim_on_every_run_is_refuted_by_one_seed_and_holds_by_three(seeds, bound, expected, said):
+    """The last value of 0:0 is 1.5 in every seed, and 5 of the control."""
+    made = judged(a_claim(at_least=bound, seeds=3), datasets={"rllc": rllc(seeds=seeds)})
+    assert made["verdict"].item() == expected
+    assert made["seeds_needed"].item() == 3
+    assert said in made["reason"].item() and bool(said) == ("3 seeds" in made["reason"].item())
+    assert made["control_verdict"].item() == ("holds" if len(seeds) == 3 else "undecided")
+
+
+def test_claim_that_needs_no_seed_is_refused():
+    with pytest.raises(ValueError, match="0 seeds"):
+        a_claim(seeds=0)

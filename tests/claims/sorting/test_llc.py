@@ -93,6 +93,19 @@ def test_an_llc_that_still_rises_at_the_end_of_a_short_training_has_no_peak(func
     assert float(function(run(rising, length=60_000))) in (6000, 8000)  # as long as the post's
 
 
+def test_fall_that_is_not_seen_in_a_short_training_says_so():
+    """No fall is 0 only for claims that the LLC does not fall."""
+    rising = {"llc": llc(RISING, error=1.0)}
+    with pytest.raises(NotJudged, match="no peak is seen"):
+        llc_claims.llc_fall_seen(run(rising))
+    assert float(llc_claims.llc_fall(run(rising))) == 0
+    assert float(llc_claims.llc_fall_seen(run(rising, length=60_000))) == 0  # as long as the post's
+    fallen = {"llc": llc(LLC)}
+    assert float(llc_claims.llc_fall_seen(run(fallen))) == float(llc_claims.llc_fall(run(fallen)))
+    reading = {each.name for each in CLAIMS if each.statistic.function is llc_claims.llc_fall}
+    assert reading == {"no_fall_noise", "no_fall_cumsum"}
+
+
 @pytest.mark.parametrize("function", PEAKS)
 def test_a_peak_that_redraws_move_to_the_end_still_has_an_error(function):
     """Means over three: 90 around step 4,000 and 87 at the end; single checkpoints: 91 at 4,000."""

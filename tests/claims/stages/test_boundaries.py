@@ -12,6 +12,9 @@ from rllc.claims.stages import boundaries as boundaries_claims
     ("function", "marks", "expected"),
     [
         (boundaries_claims.stages, {"any": [1, 3, 5, 9]}, 4),
+        # a bump before the paper's first checkpoint, step 100, is no boundary
+        (boundaries_claims.stages, {"any": [0, 3, 5, 9]}, 3),
+        (boundaries_claims.troughs, {"any": [0, 3], "trough": [0, 3]}, 1),
         (boundaries_claims.published_rule, {"any": [1, 3, 5]}, 3),
         (boundaries_claims.troughs, {"any": [1, 3, 5], "trough": [3]}, 1),
         (boundaries_claims.first_trough, {"any": [1, 3, 6], "trough": [3, 6]}, 900),

@@ -12,7 +12,7 @@ METHODS = ["chebyshev", "jackson", "lanczos"]
 WORDS = (
     "count by published method, ",
     "count by published method if all eigenvalues were 0, ",
-    "count by Lanczos, ",
+    "count by Lanczos (at least 40, at most 60), ",
 )
 
 

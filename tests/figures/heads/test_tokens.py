@@ -57,10 +57,11 @@ def datasets(tokens, heads):
 # --- classes
 
 
-def shares(**of):
+def shares(count=1000.0, **of):
     values = [of.get(pattern, 0.0) for pattern in PATTERNS]
     coords = {"seed": [0], "step": [5], "head": ["1:0"], "pattern": list(PATTERNS)}
-    return xr.Dataset({"share": (("seed", "step", "head", "pattern"), [[[values]]])}, coords)
+    dims = ("seed", "step", "head")
+    return xr.Dataset({"share": ((*dims, "pattern"), [[[values]]]), "tokens": (dims, [[[count]]])}, coords)
 
 
 @pytest.mark.parametrize(
@@ -72,11 +73,28 @@ def shares(**of):
         ("unknown", {"recurrent_pair": 0.5, "skip_ngram": 0.3}, "multigram (skip n-gram)"),
         ("multigram", {"unexplained": 1.0}, "multigram"),
         ("multigram", {"dyck": np.nan}, "multigram"),
+        # 0.3 less 0.2 of 200 tokens: 2.02 binomial errors; of 190: 1.97
+        ("multigram", {"dyck": 0.3, "ngram": 0.2, "count": 200}, "multigram (Dyck)"),
+        ("multigram", {"dyck": 0.3, "ngram": 0.2, "count": 190}, "multigram (no plurality)"),
+        ("multigram", {"dyck": 0.04, "count": 53}, "multigram (no plurality)"),
+        ("multigram", {"dyck": np.nan, "count": 0}, "multigram"),
     ],
 )
 def test_a_head_is_called_as_in_the_papers_table(kind, of, expected):
     types = xr.DataArray(np.asarray([[kind]], dtype=object), {"seed": [0], "head": ["1:0"]}, ("seed", "head"))
     assert token_classes(shares(**of), types).values.tolist() == [[[expected]]]
+
+
+def test_table_says_the_share_of_the_pattern_that_names_a_head(datasets):
+    tokens = datasets["tokens"]
+    share = xr.zeros_like(tokens["share"])
+    share.loc[{"head": "0:1", "pattern": "dyck"}] = 0.7
+    share.loc[{"head": "1:1", "pattern": ["dyck", "ngram"]}] = 0.06
+    tokens = tokens.assign(share=share, tokens=xr.full_like(tokens["tokens"], 100))
+    drawing = rllc_table1_head_classification({**datasets, "tokens": tokens})
+    said = {text.get_text() for ax in drawing.figure.axes for text in ax.texts}
+    assert {"multigram (Dyck, 70%)", "multigram (no plurality, 6%)"} <= said
+    assert any("not above the next by 2 binomial errors" in told for told in drawing.conditions)
 
 
 def test_pairs_of_ours_explain_nothing_of_the_papers():

@@ -7,13 +7,15 @@ import numpy as np
 import xarray as xr
 
 from rllc.analysis.across_heads import silhouette
-from rllc.analysis.curves import last, log2_gain, log2_ratio, spearman
+from rllc.analysis.curves import last, log2_ratio, octaves, spearman
 from rllc.claims.claim import claim as any_claim
 from rllc.claims.heads.curves import (
+    BEFORE_INDUCTION,
     LIKELIHOOD,
     LM,
     PAPER,
     Number,
+    before_induction,
     between_types,
     induction_begins,
     of_heads,
@@ -53,6 +55,11 @@ def _in_lm4(run: Run, costs: xr.DataArray) -> xr.DataArray:
     return log2_ratio(costs, induction_begins(run), LM["LM4"])
 
 
+def _gain(run: Run, costs: xr.DataArray) -> xr.DataArray:
+    """Return log2 of the last cost over the mean before induction begins."""
+    return octaves(last(costs), before_induction(run, costs).mean("step"))
+
+
 @claim(
     "Ablating previous-token heads costs more while induction forms",
     source=f"{PAPER}, E.3",
@@ -73,10 +80,10 @@ def prev_rises_lm4(run: Run) -> Number:
     label="log2 of the cost of ablating previous-token heads, at the end divided by its early mean",
     unit="octaves",
     at_least=0.5,
+    correction=BEFORE_INDUCTION,
 )
 def prev_rises(run: Run) -> Number:
-    begins = induction_begins(run)
-    each = [log2_gain(_costs(run, method, "previous-token"), begins) for method in METHODS]
+    each = [_gain(run, _costs(run, method, "previous-token")) for method in METHODS]
     return _mean_of_methods([one.mean("head", skipna=False) for one in each])
 
 
@@ -100,10 +107,10 @@ def induction_rises_lm4(run: Run) -> Number:
     label="log2 of the cost of ablating an induction head, at the end divided by its early mean, largest",
     unit="octaves",
     at_least=1,
+    correction=BEFORE_INDUCTION,
 )
 def induction_rises(run: Run) -> Number:
-    begins = induction_begins(run)
-    each = [log2_gain(_costs(run, method, "induction"), begins) for method in METHODS]
+    each = [_gain(run, _costs(run, method, "induction")) for method in METHODS]
     return _mean_of_methods([one.max("head", skipna=False) for one in each])
 
 

@@ -9,7 +9,7 @@ import xarray as xr
 
 from rllc.analysis.curves import END_WINDOW, PEAK_FROM, NotJudged, last, mean_departure
 from rllc.claims.claim import claim as any_claim
-from rllc.claims.heads.curves import PAPER, Number, induction_begins, several_layers
+from rllc.claims.heads.curves import BEFORE_INDUCTION, PAPER, Number, before_induction, several_layers
 from rllc.claims.run import Run
 
 ORDER = 6  # place of these claims among those of the work
@@ -21,9 +21,12 @@ NEAR_END = (
 )
 
 
-def _one_layer_ratio(run: Run, heads: list[str] | None = None, to_step: float | None = None) -> xr.DataArray:
+OF_RATIOS = "Ratios are compared. Before, their logarithms were, undefined if an rLLC is not positive."
+
+
+def _one_layer_ratio(run: Run, heads: list[str] | None = None) -> xr.DataArray:
     """Return the ratio (step, head) of the rLLC on a one-layer model's predictions to that on text."""
-    reach = {"heads": heads, "from_step": PEAK_FROM, "to_step": to_step}
+    reach = {"heads": heads, "from_step": PEAK_FROM}
     generated = run.curve("rllc.rllc", distribution="one_layer", **reach)
     return generated / run.curve("rllc.rllc", distribution=run.text, **reach)
 
@@ -31,18 +34,10 @@ def _one_layer_ratio(run: Run, heads: list[str] | None = None, to_step: float | 
 def _gain(run: Run, heads: list[str]) -> xr.DataArray:
     """Return the ratio (head) at the end divided by its mean before induction begins."""
     ratio = _one_layer_ratio(run, heads)
-    early = _early(run, ratio).mean("step")
+    early = before_induction(run, ratio).mean("step")
     if not bool((early > 0).any()):
         raise NotJudged("an early ratio of rLLCs is not positive")
     return last(ratio) / early.where(early > 0)
-
-
-def _early(run: Run, ratio: xr.DataArray) -> xr.DataArray:
-    """Return a curve before induction begins. Raises NotJudged if no checkpoint is measured there."""
-    early = ratio.sel(step=slice(None, induction_begins(run)))
-    if not early.sizes["step"]:
-        raise NotJudged("no checkpoint is measured before induction begins")
-    return early
 
 
 @claim(
@@ -51,9 +46,10 @@ def _early(run: Run, ratio: xr.DataArray) -> xr.DataArray:
     label="mean |ratio - 1| of rLLCs on the one-layer model's predictions to those on text, over "
     "heads and early steps",
     at_most=0.25,
+    correction=BEFORE_INDUCTION,
 )
 def l1_alike_early(run: Run) -> Number:
-    return mean_departure(_one_layer_ratio(run, to_step=induction_begins(run))).mean("head")
+    return mean_departure(before_induction(run, _one_layer_ratio(run))).mean("head")
 
 
 @claim(
@@ -63,11 +59,11 @@ def l1_alike_early(run: Run) -> Number:
     label="share of heads whose ratio of rLLCs (one-layer model's predictions to text) ends below "
     "its early mean",
     at_least=1,
-    correction="Ratios are compared. Before, their logarithms were, undefined if an rLLC is not positive.",
+    correction=f"{OF_RATIOS} {BEFORE_INDUCTION}",
 )
 def l1_decrease_all(run: Run) -> Number:
     ratio = _one_layer_ratio(run)
-    early = _early(run, ratio)
+    early = before_induction(run, ratio)
     return (last(ratio) <= early.mean("step")).mean("head")
 
 
@@ -78,7 +74,7 @@ def l1_decrease_all(run: Run) -> Number:
     label="ratio of rLLCs (one-layer to text) at the end divided by its early mean: other heads less "
     "multigram heads of layer 1",
     at_most=0,
-    correction="Ratios are compared. Before, their logarithms were, undefined if an rLLC is not positive.",
+    correction=f"{OF_RATIOS} {BEFORE_INDUCTION}",
 )
 def l1_decrease_groups(run: Run) -> Number:
     multigram = run.heads("multigram", layer=1)

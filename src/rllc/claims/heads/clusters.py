@@ -5,6 +5,7 @@ The estimates' errors enter none of them.
 
 from functools import partial
 
+from rllc.analysis.clusters_by_type import AGREEMENT
 from rllc.analysis.curves import NotJudged, last
 from rllc.claims.claim import claim as any_claim
 from rllc.claims.heads.curves import PAPER, Number, several_layers
@@ -36,6 +37,20 @@ def types_cluster(run: Run) -> Number:
 )
 def types_cluster_shape(run: Run) -> Number:
     return last(run.curve("clusters.rand_types_shape"))
+
+
+@claim(
+    "Clusters of the heads' curves coincide with the types of heads (Euclidean K-means, as in the paper's "
+    "final classification)",
+    source=f"{PAPER}, 4.1, F.5.4",
+    label="adjusted Rand index of clusters (Euclidean K-means), as many as types, with the types of heads, "
+    "mean over scopes",
+    at_least=0.5,
+    correction="Added after results were seen, because the paper classifies heads by this algorithm. Its "
+    "bound is that of the other algorithms: nearer to equal clusters (1) than to chance (0).",
+)
+def types_cluster_euclidean(run: Run) -> Number:
+    return last(run.curve("clusters.rand_types_euclidean"))
 
 
 @claim(
@@ -72,7 +87,7 @@ def induction_split(run: Run) -> Number:
 @claim(
     "Four clustering algorithms agree closely",
     source=f"{PAPER}, F.5.4",
-    label="adjusted Rand index of two of four algorithms, mean",
+    label=f"{AGREEMENT}, and over scopes, by curves at the checkpoints",
     at_least=0.8,
     shuffle=False,
 )

@@ -16,6 +16,11 @@ PAPER = "arXiv 2410.02984"
 LIKELIHOOD = "rllc.likelihood.rllc"  # at the setting in which the likelihood matters
 LM = {"LM1": 900, "LM2": 6_500, "LM3": 8_500, "LM4": 17_000}  # last steps of the paper's stages
 Number = xr.DataArray | float
+RISES = 2.0  # factor of the untrained model's prefix-matching score by which induction has begun to form
+BEFORE_INDUCTION = (
+    "Early steps end before a head's prefix-matching score is twice that of the first checkpoint. Before, "
+    "they ended where it reaches 0.05, when induction has begun."
+)
 
 
 def several_layers(experiment: Experiment) -> bool:
@@ -67,6 +72,24 @@ def induction_begins(run: Run) -> float:
     if not np.isfinite(step):
         raise NotJudged(f"no head's prefix-matching score reaches {INDUCTION_BEGINS}, where induction begins")
     return step
+
+
+def before_induction(run: Run, curve: xr.DataArray) -> xr.DataArray:
+    """Return a curve up to the last checkpoint at which no head begins to match prefixes.
+
+    There the largest prefix-matching score is at most ``RISES`` times that of the first checkpoint. Later
+    checkpoints, where it rises towards ``INDUCTION_BEGINS``, are left out.
+
+    Raises NotJudged if no checkpoint is left.
+    """
+    begins = induction_begins(run)
+    scores = run.like(noise=None, readings=run.readings).curve("attention_scores.prefix_matching").max("head")
+    quiet = (scores <= RISES * scores.isel(step=0)) & (scores["step"] < begins)
+    end = scores["step"].values[quiet.values].max(initial=-1)
+    early = curve.sel(step=slice(None, end))
+    if not early.sizes["step"]:
+        raise NotJudged("no checkpoint is measured before induction begins")
+    return early
 
 
 def orders_alike(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:

@@ -1,17 +1,21 @@
-"""Claims on what every training seed has (App. G)."""
+"""Claims on what every training seed has (App. G). One seed can refute them, but not confirm them."""
 
 from functools import partial
 
 import xarray as xr
 
 from rllc.analysis.curves import PEAK_FROM, fall, fall_to_minimum, maximum, peak_step, smooth
+from rllc.claims.claim import EVERY_RUN
 from rllc.claims.claim import claim as any_claim
 from rllc.claims.heads.curves import PAPER, Number, several_layers
 from rllc.claims.run import Run
 
 ORDER = 10  # place of these claims among those of the work
 
-claim = partial(any_claim, where=several_layers, family="every seed (App. G)")
+claim = partial(any_claim, where=several_layers, family="every seed (App. G)", seeds=EVERY_RUN)
+
+
+SEVERAL_SEEDS = "It needs three seeds to hold. Before, it held by one."
 
 
 @claim(
@@ -21,6 +25,7 @@ claim = partial(any_claim, where=several_layers, family="every seed (App. G)")
     unit="heads",
     at_least=1,
     at_most=1,
+    correction=SEVERAL_SEEDS,
 )
 def one_current(run: Run) -> Number:
     return run.count("current-token")
@@ -34,6 +39,7 @@ def one_current(run: Run) -> Number:
     at_least=0,
     at_most=0,
     given="previous_one_or_two",
+    correction=SEVERAL_SEEDS,
 )
 def induction_equals_previous(run: Run) -> Number:
     return run.count("induction") - run.count("previous-token")
@@ -46,6 +52,7 @@ def induction_equals_previous(run: Run) -> Number:
     unit="heads",
     at_least=1,
     at_most=2,
+    correction=SEVERAL_SEEDS,
 )
 def previous_one_or_two(run: Run) -> Number:
     return run.count("previous-token")
@@ -86,7 +93,7 @@ def _fall_of_mean(run: Run, *types: str, layer: int | None = None) -> xr.DataArr
     label="fall of the mean rLLC of layer 0's multigram heads from its peak to its least value after it",
     at_least=0.05,
     reached=1500,
-    correction=f"{MULTIGRAM} {STILL_RISING}",
+    correction=f"{MULTIGRAM} {STILL_RISING} {SEVERAL_SEEDS}",
 )
 def multigrams_fall(run: Run) -> Number:
     return _fall_of_mean(run, "multigram", layer=0)
@@ -98,7 +105,7 @@ def multigrams_fall(run: Run) -> Number:
     label="least fall of the rLLC of a multigram head of layer 0 from its peak to the end",
     at_least=0.05,
     reached=1500,
-    correction=MULTIGRAM,
+    correction=f"{MULTIGRAM} {SEVERAL_SEEDS}",
 )
 def multigrams_fall_each(run: Run) -> Number:
     return fall(smooth(_from_peak(run, "multigram", layer=0))).min("head", skipna=False)
@@ -110,7 +117,7 @@ def multigrams_fall_each(run: Run) -> Number:
     label="fall of the multigram heads' mean rLLC from its peak to its least value after it",
     at_least=0.05,
     reached=1500,
-    correction=STILL_RISING,
+    correction=f"{STILL_RISING} {SEVERAL_SEEDS}",
 )
 def multigrams_fall_mean(run: Run) -> Number:
     return _fall_of_mean(run, "multigram")

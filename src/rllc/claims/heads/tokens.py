@@ -17,6 +17,10 @@ from rllc.claims.run import Run
 ORDER = 4  # place of these claims among those of the work
 
 claim = partial(any_claim, where=several_layers, family="tokens in context (App. B)")
+PLURALITY = (
+    "A pattern is a head's plurality if its share is above the next by two binomial errors. Before, the "
+    "largest share was enough, however small."
+)
 BINOMIAL = "The error is binomial, over the head's tokens. Before, the share was taken as exact."
 
 
@@ -62,6 +66,7 @@ def dyck_pure(run: Run) -> Number:
     label="number of bracket heads by plurality",
     unit="heads",
     at_least=2,
+    correction=PLURALITY,
     shuffle=False,
 )
 def dyck_three(run: Run) -> Number:
@@ -74,6 +79,7 @@ def dyck_three(run: Run) -> Number:
     label="number of bracket heads in layer 0",
     unit="heads",
     at_least=1,
+    correction=PLURALITY,
     shuffle=False,
 )
 def dyck_three_layer0(run: Run) -> Number:
@@ -85,6 +91,7 @@ def dyck_three_layer0(run: Run) -> Number:
     source=f"{PAPER}, B.3.2",
     label="share of brackets at which bracket heads of layer 1 attend to the opener",
     at_least=0.5,
+    correction=PLURALITY,
     shuffle=False,
 )
 def dyck_attends_opener(run: Run) -> Number:
@@ -96,6 +103,7 @@ def dyck_attends_opener(run: Run) -> Number:
     source=f"{PAPER}, B.3.2",
     label="largest attention weight of bracket heads, layer 0 less layer 1",
     at_most=0,
+    correction=PLURALITY,
     shuffle=False,
 )
 def dyck0_diffuse(run: Run) -> Number:
@@ -119,6 +127,7 @@ def skip_head(run: Run) -> Number:
     source=f"{PAPER}, B.5.2",
     label="Kendall's tau of the share of n-grams with the order bracket, skip n-gram, n-gram heads",
     at_least=0.5,
+    correction=PLURALITY,
     shuffle=False,
 )
 def ngram_order(run: Run) -> Number:
@@ -153,7 +162,7 @@ def start_as_ngram(run: Run) -> Number:
     source=f"{PAPER}, 4.3, B.6",
     label="share of brackets of layer 0's bracket head, end less first step",
     at_least=0.1,
-    correction=BINOMIAL,
+    correction=f"{BINOMIAL} {PLURALITY}",
     shuffle=False,
 )
 def dyck_late(run: Run) -> Number:

@@ -52,8 +52,11 @@ def decide(values: np.ndarray, errors: np.ndarray, freedom: np.ndarray, claim: C
     return np.select([within, beyond], [PASSES["passes"], PASSES["fails"]], PASSES["undecided"])
 
 
-def verdict(passes: np.ndarray) -> str:
+def verdict(passes: np.ndarray, needed: int = 1) -> str:
     """Return one of ``VERDICTS`` from the flags of all seeds.
+
+    needed  fewest seeds with a result by which the claim can hold; with fewer that all pass, it is
+            "undecided"
 
     Seeds without a value, or too short for the claim, do not count. The verdict is "holds" where all seeds
     pass, "does not" where all fail, and "half" where some pass and some fail. It is "undecided" where it
@@ -68,7 +71,9 @@ def verdict(passes: np.ndarray) -> str:
         return "half"
     if decided.size < with_result.size:
         return "undecided"
-    return "holds" if decided.all() else "does not"
+    if not decided.all():
+        return "does not"
+    return "holds" if decided.size >= needed else "undecided"
 
 
 def judged_outcome(

@@ -25,13 +25,16 @@ def row_of(
             control = judged_outcome(claim, name, table, control=True)
         except Absent:
             control = None
-    judged, reason = verdict(outcome.passes), _reasons(claim, table.of(claim.statistic, name), outcome)
+    judged = verdict(outcome.passes, claim.seeds)
+    reason = _reasons(claim, table.of(claim.statistic, name), outcome)
+    judged_seeds = ~np.isin(outcome.passes, NO_VERDICT)
+    if judged == "undecided" and verdict(outcome.passes) == "holds":
+        reason = "; ".join(filter(None, [reason, _too_few(claim, int(judged_seeds.sum()))]))
     share, count = chance
     if share > CHANCE and judged in ("holds", "half", "undecided"):
         judged = "not judged"
         orders = "random orders" if claim.by_chance else "orders of the types of heads"
         reason = f"chance passes: every seed passes in {share:.0%} of {count} {orders}"
-    judged_seeds = ~np.isin(outcome.passes, NO_VERDICT)
     if judged == "undecided" and (outcome.unreliable[judged_seeds] > DOUBTED).all():
         judged = "not judged"
     none = np.full_like(outcome.values, NAN)
@@ -49,6 +52,7 @@ def row_of(
         "at_least": NAN if claim.at_least is None else claim.at_least,
         "at_most": NAN if claim.at_most is None else claim.at_most,
         "reached": claim.reached,
+        "seeds_needed": claim.seeds,
         "text": claim.text,
         "source": claim.source,
         "work": claim.work,
@@ -63,7 +67,7 @@ def row_of(
         "label": claim.statistic.label,
         "unit": "1" if claim.ratio else claim.statistic.unit,
         "reason": reason,
-        "control_verdict": "" if control is None else verdict(control.passes),
+        "control_verdict": "" if control is None else verdict(control.passes, claim.seeds),
         "verdict": judged,
     }
 
@@ -82,6 +86,12 @@ def _reasons(claim: Claim, values: Mapping[int, Value], outcome: Outcome) -> str
     if len(together) == 1 and len(next(iter(together.values()))) == len(values):
         return next(iter(together))
     return "; ".join(f"seed{'s' * (len(of) > 1)} {', '.join(of)}: {text}" for text, of in together.items())
+
+
+def _too_few(claim: Claim, count: int) -> str:
+    """Return why a claim that passes in all of too few seeds is undecided."""
+    passing = "the only seed judged passes" if count == 1 else f"all {count} seeds judged pass"
+    return f"{passing}: a claim on every run needs {claim.seeds} seeds to hold"
 
 
 def _undecided(claim: Claim, outcome: Outcome, n: int) -> str:

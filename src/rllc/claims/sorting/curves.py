@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import xarray as xr
 
-from rllc.analysis.curves import PEAK_FROM, NotJudged, peak_step
+from rllc.analysis.curves import PEAK_FROM, NotJudged, growth, peak_step
+from rllc.analysis.jackknife import jackknife_error
 from rllc.claims.run import Run
 from rllc.claims.selection import Absent
 
@@ -34,6 +35,16 @@ SETTING = (
 SEEN = (
     "Where the LLC of a training shorter than the post's is largest at its end, no peak was seen, so the "
     "claim is not judged. Before, the end was taken for the peak."
+)
+
+UNSEEN = (
+    "Where the LLC of a training shorter than the post's is largest at its end, no fall was seen yet, so the "
+    "claim is not judged. Before, the fall was 0, without an error."
+)
+
+FEW_CHECKPOINTS = (
+    "The error is that over the choice of checkpoints (jackknife). Before, the value was taken as exact, and "
+    "one swap of six checkpoints decided."
 )
 
 
@@ -69,3 +80,14 @@ def require_peak(run: Run, curve: Callable[[Run], xr.DataArray]) -> None:
     end = int(measured["step"][-1])
     if 0 < run.experiment.steps < POST_LENGTH and int(peak_step(measured)) == end:
         raise NotJudged(f"the LLC is largest at the end, around step {end:,}: no peak is seen")
+
+
+def growth_of(run: Run, variable: str, from_step: int, to_step: int | None = None) -> xr.DataArray:
+    """Return Spearman's correlation of a curve with the step, with its error over the choice of checkpoints.
+
+    Circuits have no error of sampling, but few checkpoints: one more, or one less, changes their order.
+    """
+    curve = run.curve(variable, from_step=from_step, to_step=to_step)
+    return run.with_error(
+        growth(curve), jackknife_error(growth, curve), f"growth of {variable}", curve.sizes["step"] - 1
+    )

@@ -2,10 +2,10 @@
 
 import xarray as xr
 
-from rllc.analysis.curves import growth, last, maximum, value_at
+from rllc.analysis.curves import last, maximum, value_at
 from rllc.claims.claim import claim, number
 from rllc.claims.run import Run
-from rllc.claims.sorting.curves import COMMON, MOVED, common_end
+from rllc.claims.sorting.curves import COMMON, FEW_CHECKPOINTS, MOVED, common_end, growth_of
 
 ORDER = 5  # place of these claims among those of the work
 
@@ -19,6 +19,7 @@ SYMMETRY_FROM = 100  # step from which the symmetry is read
     at_least=0.8,
     experiment="sort_1head",
     reached=4_000,
+    correction=FEW_CHECKPOINTS,
 )
 @claim(
     "With two heads the translational symmetry grows",
@@ -28,10 +29,11 @@ SYMMETRY_FROM = 100  # step from which the symmetry is read
     at_least=0.8,
     experiment="sort_2head_baseline",
     reached=4_000,
+    correction=FEW_CHECKPOINTS,
 )
 def symmetry_growth(run: Run) -> xr.DataArray:
     """Return Spearman's correlation of the translational symmetry with the step."""
-    return growth(run.curve("circuits.translational_symmetry", from_step=SYMMETRY_FROM))
+    return growth_of(run, "circuits.translational_symmetry", from_step=SYMMETRY_FROM)
 
 
 @claim(

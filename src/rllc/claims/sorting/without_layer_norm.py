@@ -8,10 +8,10 @@ slightly" is a rise of the ranks of at most a tenth.
 
 import xarray as xr
 
-from rllc.analysis.curves import change, fall, growth, ratio_at, smooth, value_at
+from rllc.analysis.curves import change, fall, ratio_at, smooth, value_at
 from rllc.claims.claim import claim
 from rllc.claims.run import Run
-from rllc.claims.sorting.curves import llc_curve
+from rllc.claims.sorting.curves import FEW_CHECKPOINTS, growth_of, llc_curve
 
 ORDER = 7  # place of these claims among those of the work
 
@@ -43,10 +43,11 @@ def llc_fall_to_60k(run: Run) -> xr.DataArray:
     at_least=0.8,
     experiment="sort_2head_noLN",
     reached=END,
+    correction=FEW_CHECKPOINTS,
 )
 def symmetry_growth_after_peak(run: Run) -> xr.DataArray:
     """Return Spearman's correlation of the translational symmetry with the step after the LLC's peak."""
-    return growth(run.curve("circuits.translational_symmetry", from_step=PEAK, to_step=END))
+    return growth_of(run, "circuits.translational_symmetry", from_step=PEAK, to_step=END)
 
 
 @claim(

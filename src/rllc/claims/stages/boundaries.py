@@ -4,7 +4,7 @@ import xarray as xr
 
 from rllc.analysis.curves import change, count_reaching, first_step_reaching, places_reaching
 from rllc.analysis.stages import ANY, POSSIBLE
-from rllc.claims.claim import claim
+from rllc.claims.claim import EVERY_RUN, claim
 from rllc.claims.columns import CONTROL
 from rllc.claims.run import Run
 from rllc.claims.settled import require_settled
@@ -15,6 +15,7 @@ from rllc.claims.stages.curves import (
     LM2_END,
     LM3_END,
     LM4_END,
+    PAPER_BEGINS,
     llc_curve,
     one_layer,
     two_layers,
@@ -36,6 +37,13 @@ def _boundaries(run: Run, kind: str = ANY, *, ending: str = "", from_step: float
     )
 
 
+NO_BUMPS = (
+    "Boundaries before step 100, the paper's first checkpoint, do not count. Before, bumps of closer "
+    "checkpoints there did."
+)
+SEVERAL_SEEDS = "It needs three seeds to hold. Before, it held by one."
+
+
 @claim(
     "LLC plateaus divide the two-layer model's training into five stages",
     source="§5, Fig. 1a",
@@ -44,20 +52,23 @@ def _boundaries(run: Run, kind: str = ANY, *, ending: str = "", from_step: float
     at_most=4,
     where=two_layers,
     published="4; on all of their checkpoints 6, of which 4 determined",
+    correction=NO_BUMPS,
 )
 @claim(
     "Every seed has LM1 to LM4",
     source="B.1",
     name="lm_universal_stages",
-    label="stage boundaries of the LLC, possible and determined",
+    label="stage boundaries of the LLC from step 100 on, possible and determined",
     unit="boundaries",
     at_least=3,
     where=two_layers,
     published="4 (one seed is public)",
+    correction=f"{NO_BUMPS} {SEVERAL_SEEDS}",
+    seeds=EVERY_RUN,
 )
 def stages(run: Run) -> xr.DataArray:
-    """Return the number of stage boundaries of the LLC, possible and determined."""
-    return count_reaching(_boundaries(run), POSSIBLE)
+    """Return the number of stage boundaries of the LLC from step 100 on, possible and determined."""
+    return count_reaching(_boundaries(run, from_step=PAPER_BEGINS), POSSIBLE)
 
 
 @claim(
@@ -96,16 +107,18 @@ def late_boundaries(run: Run) -> xr.DataArray:
     "In every seed the LLC falls once between stages",
     source="B.1",
     name="lm_universal_trough",
-    label="troughs of the LLC between stages",
+    label="troughs of the LLC between stages, from step 100 on",
     unit="boundaries",
     at_least=1,
     at_most=1,
     where=two_layers,
     published="1 (one seed is public)",
+    correction=f"{NO_BUMPS} {SEVERAL_SEEDS}",
+    seeds=EVERY_RUN,
 )
 def troughs(run: Run) -> xr.DataArray:
-    """Return the number of boundaries at which the LLC has a trough."""
-    return count_reaching(_boundaries(run, "trough"), POSSIBLE)
+    """Return the number of boundaries from step 100 on at which the LLC has a trough."""
+    return count_reaching(_boundaries(run, "trough", from_step=PAPER_BEGINS), POSSIBLE)
 
 
 @claim(

@@ -9,6 +9,7 @@ from rllc.claims.run import Run
 # Steps of the paper. Claims that name one speak of 50,000 steps, and are not judged on a shorter training.
 LM1_END, LM2_END, LM3_END, LM4_END = BOUNDARIES = (900, 6_500, 8_500, 17_000)
 END = 50_000
+PAPER_BEGINS = 100  # first of the paper's checkpoints after step 0, which are 100 steps apart
 FACTOR = 1.25  # how far from the paper's a boundary may be
 
 

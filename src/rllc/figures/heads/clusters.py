@@ -8,6 +8,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from rllc.analysis.clustering import PUBLISHED
+from rllc.analysis.clusters_by_type import AGREEMENT
 from rllc.analysis.partitions import adjusted_rand
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import NAN, Datasets, Drawing, Finding, Name, Seed
@@ -147,7 +149,7 @@ def _drawing(
 
 
 def _findings(one: xr.Dataset, types: xr.DataArray, scope: str) -> list[Finding]:
-    """Return the agreement of two algorithms, the agreement of clusters with types, and silhouettes.
+    """Return the agreement of the paper's algorithms, that of clusters with types, and silhouettes.
 
     one    the clusters of the heads drawn
     types  of these heads
@@ -155,18 +157,11 @@ def _findings(one: xr.Dataset, types: xr.DataArray, scope: str) -> list[Finding]
     """
     labels = one["cluster"].transpose("algorithm", "n_clusters", "head")
     labels = labels.sel(head=(labels >= 0).all(["algorithm", "n_clusters"]))
-    count, numbers = labels.sizes["algorithm"], labels["n_clusters"].values
-    pairs = [
-        agreement(labels.values[a, k], labels.values[b, k])
-        for a, b in combinations(range(count), 2)
-        for k in range(len(numbers))
-    ]
-    found = [
-        Finding(
-            f"agreement of two algorithms on {scope}, median adjusted Rand index over pairs and k",
-            median(pairs),
-        )
-    ]
+    numbers = labels["n_clusters"].values
+    of_paper = labels.sel(algorithm=labels["algorithm"].isin(PUBLISHED)).values
+    pairs = [agreement(a[k], b[k]) for a, b in combinations(of_paper, 2) for k in range(len(numbers))]
+    finite = [each for each in pairs if np.isfinite(each)]
+    found = [Finding(f"{AGREEMENT}, on {scope}", float(np.mean(finite)) if finite else NAN)]
     kinds = types.sel(head=labels["head"]).values
     number = int(numbers[np.abs(numbers - len({*kinds})).argmin()])
     vote, typed = _of_vote(one, kinds, number, scope)

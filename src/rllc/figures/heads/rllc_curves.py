@@ -245,18 +245,19 @@ def rllc_by_distribution(
     layer          layer of the heads drawn; default all
     """
     data = inputs.of_layer(_estimates(datasets, seeds, distributions), layer)
+    errors = conditions.minibatches(datasets["rllc"], data, "rllc")
     apart = differences.between(data, reference)
     figure = _by_distribution(data, apart, Stages(datasets, data["seed"]))
     if apart is None:
         names = data["distribution"].values.tolist()[: head_findings.LISTED]
         title = f"rLLC of each head over training, on {head_findings.labels(data)}."
-        return _drawing(figure, datasets, data, title, head_findings.of_layers(data, *names))
+        return _drawing(figure, datasets, data, title, head_findings.of_layers(data, *names), errors)
     said = inputs.distribution_labels(data)
     findings = [
         *head_findings.of_layers(data, reference, layers=inputs.layers(data)[-1:]),
         *differences.higher(apart, said),
     ]
     title = f"rLLC of each head over training on several texts, and {said[reference]} less each other text."
-    drawing = _drawing(figure, datasets, data, title, findings, [differences.INTERVALS])
+    drawing = _drawing(figure, datasets, data, title, findings, [differences.INTERVALS, *errors])
     contrasts = apart.drop_attrs(deep=False)
     return replace(drawing, data=drawing.data.merge(contrasts, join="left", compat="override"))

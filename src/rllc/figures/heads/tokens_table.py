@@ -6,7 +6,7 @@ from collections import Counter
 import xarray as xr
 from matplotlib.figure import Figure
 
-from rllc.analysis.tokens import PUBLISHED, token_classes
+from rllc.analysis.tokens import CLASSES, MARGIN, PUBLISHED, token_classes
 from rllc.figures import conditions, inputs, style
 from rllc.figures.drawing import Datasets, Drawing, Finding, Seeds
 from rllc.figures.excerpt import one_line
@@ -25,14 +25,14 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
     data = inputs.over_heads(datasets, "tokens", "share", "common", "common_count", "tokens", seeds=seeds)
     data = data.isel(step=[-1])
     data = data.assign(token_class=token_classes(data, data["head_type"]))
-    at = {"head": 0.2, "classification": 0.75, "explained": 2.55, "commonest": 5.6}
+    at = {"head": 0.2, "classification": 0.75, "explained": 2.75, "commonest": 5.6}
     rows = [
         (suffix if n == 0 else "", one.sel(head=head))
         for _, suffix, one in by_seed(data.isel(step=0))
         for n, head in enumerate(one["head"].values.tolist())
     ]
     wrapped = [
-        [textwrap.wrap(_shares(cell), 48) or [""], textwrap.wrap(_forms(cell), 72) or [""]]
+        [textwrap.wrap(_shares(cell), 45) or [""], textwrap.wrap(_forms(cell), 72) or [""]]
         for _, cell in rows
     ]
     heights = [0.155 * max(map(len, each)) + 0.07 for each in wrapped]
@@ -57,7 +57,7 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
         ax.text(
             at["head"], first, cell["head"].item(), fontsize=8.5, va="center", fontweight="bold", color=color
         )
-        said = f"{cell['token_class'].item()}{mark(cell['head_type'])}"
+        said = f"{_class(cell)}{mark(cell['head_type'])}"
         ax.text(at["classification"], first, said, fontsize=8.5, va="center")
         for x, column in zip((at["explained"], at["commonest"]), texts, strict=True):
             for m, line in enumerate(column):
@@ -71,13 +71,21 @@ def rllc_table1_head_classification(datasets: Datasets, *, seeds: Seeds = None) 
         "Class of each head, by attention scores and tokens in context, and its most frequent forms.",
         [Finding(f"{name} heads, of {len(rows)} {at_the_end}", n) for name, n in counts.most_common(MOST)],
         [
-            "Heads with no type by attention scores are multigram heads. Their label adds the pattern that "
-            "explains most of their tokens: Dyck (brackets), skip n-gram or n-gram.",
+            "Heads with no type by attention scores are multigram heads. Their label adds the pattern (Dyck: "
+            "brackets) that explains most of their tokens, and its share; no plurality: not above the next "
+            f"by {MARGIN:g} binomial errors.",
             "Recurrent pairs are our own pattern; the paper has none.",
             *selection(datasets["tokens"]),
             *conditions.seeds(data),
         ],
     )
+
+
+def _class(cell: xr.Dataset) -> str:
+    """Return the class with the largest share of its three patterns: "multigram (Dyck, 59%)"."""
+    said = str(cell["token_class"].item())
+    largest = float(cell["share"].sel(pattern=list(CLASSES)).max())
+    return f"{said[:-1]}, {largest:.0%})" if said.endswith(")") else said
 
 
 def _shares(cell: xr.Dataset) -> str:

@@ -98,7 +98,8 @@ def _keys() -> list:
 def _findings(data: xr.Dataset) -> list[Finding]:
     """Return for each range the published count, the count if all eigenvalues were 0, and that of Lanczos.
 
-    All are of the seeds that have a published count on that range, of which there may be none.
+    The bounds of Lanczos are the least and the largest of all seeds. All are of the seeds that have a
+    published count on that range, of which there may be none.
     """
     last, found = at_end(data, "hessian_rank"), []
     for label in data["rank_range"].values.tolist():
@@ -110,7 +111,9 @@ def _findings(data: xr.Dataset) -> list[Finding]:
         found += over_seeds(f"count by published method, {of}", rank.sel(by), error.sel(by))
         if has.any():
             found += over_seeds(f"count by published method if all eigenvalues were 0, {of}", zeros.sel(by))
-        found += over_seeds(f"count by Lanczos, {of}", rank.sel(rank_method="lanczos"))
+        low, high = float(cell["hessian_rank_low"].min()), float(cell["hessian_rank_high"].max())
+        said = f"count by Lanczos (at least {low:,.0f}, at most {high:,.0f}), {of}"
+        found += over_seeds(said, rank.sel(rank_method="lanczos"))
     return found
 
 

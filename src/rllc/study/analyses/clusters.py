@@ -119,6 +119,8 @@ ANALYSES = (
                     "rand_types_kshape_p",
                     "rand_types_shape",
                     "rand_types_shape_p",
+                    "rand_types_euclidean",
+                    "rand_types_euclidean_p",
                     "first_split_layer0",
                     "first_split_layer1",
                     "induction_split",
