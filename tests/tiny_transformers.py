@@ -73,12 +73,22 @@ MODELS = {
     ),
 }  # fmt: skip
 NORMS_OVER_HEADS = ("olmo2",)
+# Models for the loss alone: name -> (model_type, fields of its config)
+FURTHER = {
+    "gpt_neox_sequential": ("gpt_neox", PLAIN | {"use_parallel_residual": False}),
+    "llama_tied": ("llama", PLAIN | {"num_key_value_heads": 2, "tie_word_embeddings": True}),
+    "gemma2": ("gemma2", PLAIN | {"num_key_value_heads": 1, "head_dim": 10, "final_logit_softcapping": 2.0}),
+    "cohere": ("cohere", PLAIN | {"logit_scale": 0.25}),
+    "granite": ("granite", PLAIN | {"logits_scaling": 3.0}),
+    "olmo3": ("olmo3", PLAIN | {"num_key_value_heads": HEADS, "sliding_window": 3,
+                                "layer_types": ["sliding_attention", "full_attention"]}),
+}  # fmt: skip
 
 
 def tiny_config(name, **changes):
     from transformers import AutoConfig
 
-    model_type, fields, *_ = MODELS[name]
+    model_type, fields, *_ = (MODELS | FURTHER)[name]
     return AutoConfig.for_model(model_type, **(fields | changes))
 
 
@@ -94,6 +104,22 @@ def tiny_model(name, *, seed=0, **changes):
         with torch.no_grad():
             for weight in model.parameters():
                 weight += 0.2 * torch.randn(weight.shape)
+    return model.eval()
+
+
+def trained_model(name, *, steps=30, **changes):
+    """Return a tiny model after some steps of training on a fixed sequence with noise."""
+    model = tiny_model(name, **changes).train()
+    random = torch.Generator().manual_seed(1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
+    with torch.random.fork_rng():
+        torch.manual_seed(2)
+        for _ in range(steps):
+            start = torch.randint(0, VOCABULARY, (8, 1), generator=random)
+            tokens = (start + 3 * torch.arange(9)) % VOCABULARY
+            optimizer.zero_grad()
+            model(input_ids=tokens, labels=tokens).loss.backward()
+            optimizer.step()
     return model.eval()
 
 

@@ -9,6 +9,7 @@ import xarray as xr
 from torch import Tensor, nn
 
 from rllc.estimator import fast_heads
+from rllc.estimator.huggingface.paths import losses_around
 from rllc.estimator.llc import estimate_components
 from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.models.transformer import Architecture
@@ -98,7 +99,7 @@ def _of_module(
     scored_positions: int | None = None,
     **rest: Any,
 ) -> xr.Dataset:
-    """Return ``estimate_heads`` of a module of transformers, by the generic estimator."""
+    """Return ``estimate_heads`` of a module of transformers."""
     if not isinstance(setting, SamplerConfig):
         raise ValueError(f"setting is {shown(setting)}: expected an rllc.SamplerConfig")
     if rest.get("device") is not None:
@@ -111,8 +112,10 @@ def _of_module(
     random = generator(setting.seed, "minibatches")
     batches = batches_of(examples, batch_size=size, count=setting.moves + 1, scored=scored, random=random)
     masks: Mapping[str, Any] = {label: family.masks(label) for label in labels}
+    weights = family.weights()
+    loss, losses = losses_around(family, weights, masks)
     return estimate_components(
-        family.loss, family.weights(), batches, components=masks, setting=setting, **rest
+        loss, weights, batches, components=masks, losses=losses, setting=setting, **rest
     )
 
 

@@ -165,10 +165,14 @@ def estimate_components(
     *,
     components: Mapping[str, Masks | None],
     setting: SamplerConfig,
+    losses: Mapping[str, Loss] | None = None,
     vectorize: bool = False,
     **rest: Any,
 ) -> xr.Dataset:
-    """Return ``estimate`` at a setting; ``rest`` are arguments of ``results.estimated``."""
+    """Return ``estimate`` at a setting; ``rest`` are arguments of ``results.estimated``.
+
+    losses  component -> a faster loss, equal to ``loss`` where only its coordinates differ from w*
+    """
     if not callable(loss):
         raise ValueError(f"loss is {shown(loss)}: expected a function of the weights and a batch")
     if setting.gradient and torch.is_inference_mode_enabled():
@@ -199,12 +203,19 @@ def estimate_components(
 
         def chains(names: Sequence[str], **how: Any) -> Traces:
             some = {name: selected[name] for name in names}
-            given = {"components": some, "vectorize": vectorize, "at_center": at_center}
+            given = {
+                "components": some,
+                "losses": losses,
+                "vectorize": vectorize,
+                "at_center": at_center,
+            }
             return sample(loss, weights, batches, **given, **how)
 
         return Prepared(
             chains,
-            partial(sample_pairs, loss, weights, batches, components=selected, vectorize=vectorize),
+            partial(
+                sample_pairs, loss, weights, batches, components=selected, losses=losses, vectorize=vectorize
+            ),
             {name: part.size for name, part in selected.items()},
         )
 

@@ -27,6 +27,7 @@ def sample(
     *,
     components: Mapping[str, Coordinates],
     setting: SamplerConfig,
+    losses: Mapping[str, Loss] | None = None,
     vectorize: bool = False,
     max_memory: int | None = None,
     at_center: Tensor | None = None,
@@ -34,6 +35,7 @@ def sample(
     """Return the traces of the components' chains, started at ``weights``.
 
     batches     fetched once per move in each pass, and only where a loss or a gradient is computed
+    losses      component -> a faster loss, equal to ``loss`` where only its coordinates differ from w*
     max_memory  bytes of the chains' vectors; further chains are sampled in another pass over the batches
     at_center   [draw]: for a control, its estimate's losses at the centre on the draws' batches; else None
 
@@ -57,9 +59,10 @@ def sample(
         return batch, known.get(index)
 
     def evaluate(chain_batch: ChainBatch, batch: Any, gradient: bool) -> tuple[Tensor, Tensor | None]:
+        component = chain_batch.component
         return losses_and_gradients(
-            loss, weights, components[chain_batch.component], chain_batch.positions, batch,
-            component=chain_batch.component, gradient=gradient, vectorize=vectorize,
+            (losses or {}).get(component, loss), weights, components[component], chain_batch.positions, batch,
+            component=component, gradient=gradient, vectorize=vectorize,
         )  # fmt: skip
 
     return run_chains(
@@ -83,6 +86,7 @@ def sample_pairs(
     *,
     components: Mapping[str, Coordinates],
     setting: SamplerConfig,
+    losses: Mapping[str, Loss] | None = None,
     vectorize: bool = False,
     further: Sequence[Any] | None = None,
 ) -> Pairs:
@@ -97,16 +101,15 @@ def sample_pairs(
         batch = to_device(batch, device)
         return batch, center_loss(loss, weights, batch, name="a minibatch of the pairs")
 
-    def losses(name: str, positions: Tensor, batch: Any) -> Tensor:
+    def at(name: str, positions: Tensor, batch: Any) -> Tensor:
         parts = positions[None] if vectorize else positions[:, None]
         how = {"component": name, "gradient": False, "vectorize": vectorize}
-        each = (
-            losses_and_gradients(loss, weights, components[name], part, batch, **how)[0] for part in parts
-        )
+        own = (losses or {}).get(name, loss)
+        each = (losses_and_gradients(own, weights, components[name], part, batch, **how)[0] for part in parts)
         return torch.cat(list(each))
 
     centers = {name: components[name].gather(weights) for name in names}
-    return rises(centers, batches, look=look, losses=losses, setting=setting, further=further)
+    return rises(centers, batches, look=look, losses=at, setting=setting, further=further)
 
 
 def losses_and_gradients(
