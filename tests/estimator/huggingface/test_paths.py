@@ -26,8 +26,9 @@ def labels_of(model):
 
 
 def path_of(loss):
-    """Return the path of a loss; None of the plain one."""
-    return loss.args[0] if hasattr(loss, "args") else None
+    """Return the path of a loss; None where it is the plain one, or of the kernel of heads."""
+    path = loss.args[0] if hasattr(loss, "args") else None
+    return path if isinstance(path, Path) else None
 
 
 def prepared(module, labels=None):
@@ -104,7 +105,7 @@ def test_path_starts_at_the_lowest_layer_and_has_blocks_where_the_unembedding_is
     *_, losses = prepared(tiny_model("gpt_neox"))
     assert {label: path_of(loss) for label, loss in losses.items()} == {
         "embedding": Path(0, True), "attn:0": Path(0, True), "mlp:0": Path(0, True), "norm:1": Path(1, True),
-        "attn:1": Path(1, True), "mlp:1": Path(1, True), "1:3": Path(1, True), "mlp:0+layer:1": Path(0, True),
+        "attn:1": Path(1, True), "mlp:1": Path(1, True), "1:3": None, "mlp:0+layer:1": Path(0, True),
         "unembedding": Path(2, False), "mlp:1+unembedding": Path(1, False), "full": None,
     }  # fmt: skip
 

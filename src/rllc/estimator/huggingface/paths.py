@@ -1,18 +1,20 @@
 """Choose how the loss of each component of a transformers model is computed, and check the choice.
 
-Each path is compared with the plain logits, at w* and where the component is displaced. Where it differs,
-the next slower one is taken and the log says so.
+Each path is compared with the plain one on a small minibatch, at w* and where the component is displaced.
+Where it differs, the next slower path is taken and the log says so.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
+from rllc.components import parse
 from rllc.estimator.huggingface.centered_loss import CenteredLoss, Path
+from rllc.estimator.huggingface.neox_heads import NeoxHeads, missing
 from rllc.estimator.huggingface.places import Places
 from rllc.estimator.samplers.admissible import Loss
 from rllc.models.huggingface.loss import TOLERANCE
@@ -34,29 +36,45 @@ def losses_around(
     components  masks by weight name for each component; None: every weight
     """
     places = Places(model)
-    names = {label: set(weights if masks is None else masks) for label, masks in components.items()}
-    lowest = {label: min(map(places.layer_of, own)) for label, own in names.items()}
-    record = {layer - 1 for layer in lowest.values() if layer}
+    every = {name: torch.tensor(True, device=weight.device) for name, weight in weights.items()}
+    masked = {label: every if masks is None else masks for label, masks in components.items()}
+    lowest = {label: min(map(places.layer_of, own)) for label, own in masked.items()}
     frozen = set(places.names.values())
-    blocked = bool(frozen) and _blocks_are_plain(model, weights, frozen)
+    blocked = bool(frozen) and _blocks_are_plain(model, weights, every, frozen)
+    heads = {label: parse(label).heads[0] for label in components if blocked and _in_kernel(label, model)}
+    record = {layer - 1 for layer in lowest.values() if layer} | {layer for layer, _ in heads.values()}
     loss = CenteredLoss(model, weights, blocked=blocked, record=record)
-    checked: dict[Path, bool] = {}
-    paths: dict[str, Path] = {}
-    for label, own in names.items():
-        path = Path(lowest[label], blocked and not own & frozen)
+    kernel, checked = NeoxHeads(loss) if heads else None, {}
+    losses: dict[str, Loss] = {}
+    for label, own in masked.items():
+        if kernel is not None and label in heads:
+            head = kernel.of(*heads[label])
+            key = heads[label][0]
+            if key not in checked:
+                checked[key] = _head_is_plain(loss, head, own, key)
+            if checked[key]:
+                losses[label] = head
+                continue
+        path = Path(lowest[label], blocked and not frozen & set(own))
         if path.layer and path not in checked:
             checked[path] = _tail_is_plain(loss, path, own)
-        paths[label] = path if checked.get(path, True) else path._replace(layer=0)
-    return loss, {
-        label: partial(loss.along, path) if path != Path(0, False) else model.loss
-        for label, path in paths.items()
-    }
+        if not checked.get(path, True):
+            path = path._replace(layer=0)
+        losses[label] = model.loss if path == Path(0, False) else partial(loss.along, path)
+    return loss, losses
 
 
-def _blocks_are_plain(model: HuggingFaceModel, weights: Weights, unembedding: set[str]) -> bool:
+def _in_kernel(label: str, model: HuggingFaceModel) -> bool:
+    """Return whether a component is one head of a model that ``neox_heads`` takes."""
+    return [part.kind for part in parse(label).parts] == ["head"] and missing(model) is None
+
+
+def _blocks_are_plain(model: HuggingFaceModel, weights: Weights, every: Masks, frozen: set[str]) -> bool:
     """Return whether the unembedding's input gives the logits, by a product with its matrix alone."""
     loss = CenteredLoss(model, weights, blocked=True, record=())
-    difference = _difference(loss, Path(0, True), set(weights) - unembedding)
+    found = partial(_logits, loss, Path(0, True))
+    others = {name: mask for name, mask in every.items() if name not in frozen}
+    difference = _difference(loss, found, model.outputs, others)
     if difference:
         LOG.warning(
             "logits of %s are computed whole: its unembedding alone does not give them (%s)",
@@ -65,9 +83,9 @@ def _blocks_are_plain(model: HuggingFaceModel, weights: Weights, unembedding: se
     return not difference
 
 
-def _tail_is_plain(loss: CenteredLoss, path: Path, names: set[str]) -> bool:
+def _tail_is_plain(loss: CenteredLoss, path: Path, masks: Masks) -> bool:
     """Return whether the layers from ``path.layer`` give the logits, after the lower ones at w*."""
-    difference = _difference(loss, path, names)
+    difference = _difference(loss, partial(_logits, loss, path), loss.model.outputs, masks)
     if difference:
         LOG.warning(
             "all layers of %s are run for components of layer %d: its layers alone do not give the logits "
@@ -76,20 +94,40 @@ def _tail_is_plain(loss: CenteredLoss, path: Path, names: set[str]) -> bool:
     return not difference
 
 
+def _head_is_plain(loss: CenteredLoss, head: Loss, masks: Masks, layer: int) -> bool:
+    """Return whether the kernel of heads gives the loss."""
+    difference = _difference(loss, head, loss.model.loss, masks)
+    if difference:
+        LOG.warning(
+            "heads of layer %d run %s's own layers: the kernel does not give the loss (%s)",
+            layer, type(loss.model.module).__name__, difference,
+        )  # fmt: skip
+    return not difference
+
+
+def _logits(loss: CenteredLoss, path: Path, weights: Weights, batch: Batch) -> Tensor:
+    """Return the logits by a path."""
+    found = loss.output(path, weights, batch)
+    return linear(found, *loss.unembedding()) if path.blocked else found
+
+
 @torch.no_grad()
-def _difference(loss: CenteredLoss, path: Path, names: set[str]) -> str:
-    """Describe how the logits of a path differ from the plain ones, at displaced weights and at w*.
+def _difference(
+    loss: CenteredLoss,
+    found: Callable[[dict[str, Tensor], Batch], Tensor],
+    plain: Callable[[dict[str, Tensor], Batch], Tensor],
+    masks: Masks,
+) -> str:
+    """Describe how ``found`` differs from ``plain`` where the masked weights are displaced, and at w*.
 
     Empty where they are equal. The displaced weights come first: they must not change what is kept of w*.
     """
     batch = _batch(loss.model, next(iter(loss.weights.values())).device)
-    for where, weights in (("at other weights", _displaced(loss.weights, names)), ("at w*", loss.weights)):
-        plain = loss.model.outputs(weights, batch)
+    displaced, center = _displaced(loss.weights, masks), dict(loss.weights)
+    for where, weights in (("at other weights", displaced), ("at w*", center)):
+        expected = plain(weights, batch)
         try:
-            found = loss.output(path, weights, batch)
-            if path.blocked:
-                found = linear(found, *loss.unembedding())
-            error = (found - plain).abs().max() / plain.abs().max()
+            error = (found(weights, batch) - expected).abs().max() / expected.abs().max()
         except Exception as problem:  # of any kind, by the code of the model
             return f"{where}: {type(problem).__name__}: {problem}"
         if not error <= TOLERANCE:
@@ -103,15 +141,10 @@ def _batch(model: HuggingFaceModel, device: torch.device) -> Batch:
     return Batch(tokens, positions, tokens[:, positions + 1])
 
 
-def _displaced(weights: Weights, names: set[str]) -> dict[str, Tensor]:
-    random = torch.Generator().manual_seed(0)
-    return {
-        name: weight + MOVED * weight.square().mean().sqrt() * _normal(weight, random)
-        if name in names
-        else weight
-        for name, weight in weights.items()
-    }
-
-
-def _normal(like: Tensor, random: torch.Generator) -> Tensor:
-    return torch.randn(like.shape, generator=random).to(like)
+def _displaced(weights: Weights, masks: Masks) -> dict[str, Tensor]:
+    random, displaced = torch.Generator().manual_seed(0), dict(weights)
+    for name, mask in masks.items():
+        weight = weights[name]
+        normal = torch.randn(weight.shape, generator=random).to(weight)
+        displaced[name] = weight + MOVED * weight.square().mean().sqrt() * normal * mask
+    return displaced

@@ -42,7 +42,7 @@ class _Blocked(torch.autograd.Function):
         each = targets.expand(x.shape[:-1]).reshape(-1)
         losses, d_x = row_losses(flat, W, b, each, gradient=gradient)
         mean = losses.view(x.shape[:-1]).double().mean(-1)
-        return mean, x.new_empty(0) if d_x is None else d_x.div_(rows).view(x.shape)
+        return mean, x.new_empty(*x.shape[:-2], 0) if d_x is None else d_x.div_(rows).view(x.shape)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -51,7 +51,7 @@ class _Blocked(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, *grad_outputs: Tensor) -> tuple[Tensor, None, None, None, None]:
+    def backward(ctx: Any, *grad_outputs: Tensor) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         (d_x,) = ctx.saved_tensors
         return d_x * grad_outputs[0].to(d_x.dtype)[..., None, None], None, None, None, None
 
