@@ -43,13 +43,16 @@ def is_of_kernel(loss):
 @pytest.mark.parametrize("low_rank", [True, False])
 @pytest.mark.parametrize("vectorize", [True, False])
 def test_draws_equal_those_of_the_plain_loss(made, scored, low_rank, vectorize, monkeypatch):
-    monkeypatch.setattr(neox_heads, "LARGEST", 2**31 if low_rank else 0)
+    calls, plain = [], neox_heads.low_rank_loss
+    monkeypatch.setattr(neox_heads, "NARROW", 0 if low_rank else 10**6)
+    monkeypatch.setattr(neox_heads, "low_rank_loss", lambda *given: calls.append(given) or plain(*given))
     module = three_layers(made)
     model, tokens = HuggingFaceModel(module), tokens_of(module, 12)
     found = rllc.estimate_heads(
         module, tokens, setting=SETTING, components=LABELS, batch_size=4, scored_positions=scored,
         vectorize=vectorize,
     )  # fmt: skip
+    assert bool(calls) == low_rank
     expected = plain_estimate(model, tokens, SETTING, scored=scored)
     np.testing.assert_allclose(found["loss"], expected["loss"], rtol=1e-5)
     np.testing.assert_allclose(found["acceptance"], expected["acceptance"], rtol=1e-2)
@@ -148,3 +151,12 @@ def test_unions_of_heads_and_other_parts_are_not_of_the_kernel():
     masks = {label: model.masks(label) for label in ("1:0+1:1", "1:0+mlp:2", "mlp:1")}
     _, losses = losses_around(model, model.weights(), masks)
     assert not any(map(is_of_kernel, losses.values()))
+
+
+def test_logits_that_would_not_fit_come_in_blocks(monkeypatch):
+    monkeypatch.setattr(neox_heads, "NARROW", 0)
+    monkeypatch.setattr(neox_heads, "LARGEST", 4 * 8 * 53 * 4 - 1)
+    monkeypatch.setattr(neox_heads, "low_rank_loss", None)
+    module = three_layers()
+    found = rllc.estimate_heads(module, tokens_of(module), setting=SETTING, components=["2:1"], batch_size=4)
+    assert np.isfinite(found["llc"]).all()

@@ -3,7 +3,7 @@
 With the parallel residual, the MLP of a layer reads the layer's input, not its attention. So the output of
 the layer is ``base + z W_O^T``, with ``base`` its output at w* without the head, and z the output of the
 head. Above an earlier layer, transformers' own layers follow. Above the last one, logits have low rank
-(kernels/low_rank_loss.py). b_K counts, since positions are rotary.
+(kernels/low_rank_loss.py), which pays in wide models. b_K counts, since positions are rotary.
 """
 
 from functools import cached_property, partial
@@ -22,7 +22,9 @@ from rllc.models.weights import Weights
 from rllc.tasks.batch import Batch
 
 CLASS = "transformers.models.gpt_neox.modeling_gpt_neox.GPTNeoXForCausalLM"
-LARGEST = 2**31  # bytes of a minibatch's logits, above which a last-layer head has no low rank
+# Low rank takes less time than blocks where d_model exceeds NARROW + 2 d_head: measured on a CPU, at d_model
+# 128 to 512 and a vocabulary of 50,304. It keeps logits of a minibatch, of at most LARGEST bytes.
+NARROW, LARGEST = 160, 2**31
 FINAL_NORM = "gpt_neox.final_layer_norm"
 
 
@@ -46,7 +48,7 @@ class Rest(NamedTuple):
     """A layer without one head, on a minibatch.
 
     residual  the layer's output without the head [batch, queried, model]
-    low_rank  in the last layer: what the head's logits are a change of; None where they are not of low rank
+    low_rank  what the head's logits are a change of, in the last layer; None where logits come in blocks
     """
 
     residual: Tensor
@@ -129,7 +131,7 @@ class NeoxHeads:
             if layer == self._last:
                 whole = whole[:, center.batch.positions]
             residual = whole - z @ head.W_O.T
-            if layer == self._last and self._has_low_rank(center.batch):
+            if layer == self._last and self._pays(head, center.batch):
                 low_rank = self._changed_by(head, z.flatten(0, 1), whole, residual, center.batch)
             self._rest = (layer, index), Rest(residual, low_rank)
         return self._rest[1]
@@ -143,9 +145,11 @@ class NeoxHeads:
         logits = torch.addmm(self._logits, z, centred(head.W_O.T) @ W.T, alpha=-1)
         return Base(centred(residual.flatten(0, 1)), logits, W, c, batch.targets.flatten(), self._eps)
 
-    def _has_low_rank(self, batch: Batch) -> bool:
+    def _pays(self, head: HeadWeights, batch: Batch) -> bool:
         weight, _ = self._loss.unembedding()
-        return batch.targets.numel() * len(weight) * weight.element_size() <= LARGEST
+        model, width = head.W_O.shape
+        kept = batch.targets.numel() * len(weight) * weight.element_size()
+        return model > NARROW + 2 * width and kept <= LARGEST
 
     @property
     def _eps(self) -> float:
