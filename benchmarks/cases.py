@@ -1,13 +1,16 @@
 """The models that both estimators are timed on: weights, contexts and settings, as plain files.
 
 python benchmarks/cases.py FOLDER   writes FOLDER/{lists,text_128,text_1024}/{weights.safetensors,
-                                    contexts.npy, case.json}; a folder that is complete is left alone
+                                    contexts.npy, case.json}, and FOLDER/neox/model in the place of weights;
+                                    a folder that is complete is left alone
 
     lists      one layer, 2 heads, d_model 96, vocabulary 52, context 21 (ten numbers, a separator, the
                numbers in order), trained 200 steps
     text_128   two layers, 8 heads, d_model 256, vocabulary 5,000, context 128, trained 60 steps on
                a Markov chain with Zipf's frequencies
     text_1024  the same weights at context 1024
+    neox       a GPT-NeoX of transformers: 6 layers, 4 heads, d_model 128, vocabulary 50,304, context 128,
+               trained 20 steps on the same chain
 """
 
 import argparse
@@ -23,11 +26,19 @@ from rllc.models.initial import initial_weights
 from rllc.models.loss import next_token_loss
 from rllc.models.training import shuffled_batches, train
 from rllc.models.transformer import Architecture
-from rllc.tasks.batch import Examples, next_token_batch
+from rllc.tasks.batch import Batch, Examples, next_token_batch
 
 LISTS = Architecture(1, 2, 96, 48, n_ctx=21, d_vocab=52, positions="standard")
 TEXT = Architecture(2, 8, 256, 32, n_ctx=1024, d_vocab=5000)
 PUBLISHED = {"n_beta": 30.0, "localization": 200.0, "step_size": 1e-3}
+NEOX = {
+    "num_hidden_layers": 6,
+    "num_attention_heads": 4,
+    "hidden_size": 128,
+    "intermediate_size": 512,
+    "vocab_size": 50304,
+    "max_position_embeddings": 128,
+}
 BATCHES = 4  # minibatches, used again and again, by both in this order
 
 
@@ -65,47 +76,72 @@ def trained(
     return last.weights
 
 
+def trained_neox(contexts: np.ndarray, *, batch_size: int):
+    """A GPT-NeoX after one AdamW update at 1e-3 for each minibatch of the contexts."""
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+    torch.manual_seed(0)
+    model = GPTNeoXForCausalLM(GPTNeoXConfig(**NEOX))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for tokens in torch.from_numpy(contexts).split(batch_size):
+        optimizer.zero_grad()
+        model(input_ids=tokens, labels=tokens).loss.backward()
+        optimizer.step()
+    return model.eval()
+
+
 def write(folder: Path, architecture: Architecture, weights: dict, contexts: np.ndarray) -> None:
-    """One case; ``case.json`` last, so that its presence says that the case is complete."""
+    """One case of an attention-only transformer."""
     folder.mkdir(parents=True, exist_ok=True)
     save_file({name: weight.contiguous() for name, weight in weights.items()}, folder / "weights.safetensors")
+    complete(folder, contexts, architecture=asdict(architecture))
+
+
+def complete(folder: Path, contexts: np.ndarray, **facts: object) -> None:
+    """Write contexts and settings; ``case.json`` last: its presence says that the case is complete."""
     np.save(folder / "contexts.npy", contexts)
-    case = {
-        "architecture": asdict(architecture),
-        "setting": PUBLISHED,
-        "batch_size": len(contexts) // BATCHES,
-    }
+    case = {**facts, "setting": PUBLISHED, "batch_size": len(contexts) // BATCHES}
     (folder / "case.json").write_text(json.dumps(case, indent=1))
 
 
-def make(folder: Path) -> None:
-    """All cases that are not there yet."""
+def make(folder: Path, *names: str) -> None:
+    """The cases of these names (none: all) that are not there yet."""
+
+    def wanted(*own: str) -> bool:
+        return not names or not set(own).isdisjoint(names)
+
     torch.set_num_threads(1)
     random = np.random.default_rng(0)
-    if not (folder / "lists" / "case.json").exists():
+    if wanted("lists") and not (folder / "lists" / "case.json").exists():
         weights = trained(LISTS, lists(200 * 512, random), steps=200, batch_size=512, weight_decay=0.005)
         write(folder / "lists", LISTS, weights, lists(BATCHES * 512, random))
-    if not (folder / "text_1024" / "case.json").exists():
+    if wanted("text_128", "text_1024") and not (folder / "text_1024" / "case.json").exists():
         weights = trained(TEXT, markov(60 * 8, 128, random), steps=60, batch_size=8, weight_decay=0.05)
         short = {**weights, "pos_embed.W_pos": weights["pos_embed.W_pos"][:128]}
         write(folder / "text_128", replace(TEXT, n_ctx=128), short, markov(BATCHES * 8, 128, random))
         write(folder / "text_1024", TEXT, weights, markov(BATCHES * 8, 1024, random))
+    if wanted("neox") and not (folder / "neox" / "case.json").exists():
+        random = np.random.default_rng(1)
+        trained_neox(markov(20 * 8, 128, random), batch_size=8).save_pretrained(folder / "neox" / "model")
+        complete(folder / "neox", markov(BATCHES * 8, 128, random))
 
 
 def read(folder: Path) -> tuple[dict[str, torch.Tensor], Architecture, list, dict]:
     """A case's weights, architecture, batches (every position scored) and setting."""
+    case = json.loads((folder / "case.json").read_text())
+    weights = load_file(folder / "weights.safetensors")
+    return weights, Architecture(**case["architecture"]), *data(folder)
+
+
+def data(folder: Path) -> tuple[list[Batch], dict]:
+    """A case's batches (every position scored) and setting."""
     case = json.loads((folder / "case.json").read_text())
     contexts = np.load(folder / "contexts.npy")
     positions = np.arange(contexts.shape[1] - 1)
     batches = [
         next_token_batch(part, positions) for part in np.split(contexts, len(contexts) // case["batch_size"])
     ]
-    return (
-        load_file(folder / "weights.safetensors"),
-        Architecture(**case["architecture"]),
-        batches,
-        case["setting"],
-    )
+    return batches, case["setting"]
 
 
 def main() -> None:

@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("build/bench"))
     options = parser.parse_args()
     torch.set_num_threads(1)
-    make(options.work)
+    make(options.work, "lists")
     weights, architecture, batches, published = read(options.work / "lists")
     heads = [f"0:{head}" for head in range(architecture.n_heads)]
     at, parts = (weights, architecture, batches), {"full": coordinates(weights, None, component="full")}

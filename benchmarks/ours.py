@@ -3,6 +3,7 @@
 python benchmarks/ours.py CASE --components 0:0,0:1 --chains 4 --draws 20
 
 Heads go through ``estimator.fast_heads.estimate_heads``, everything else through ``estimator.llc.estimate``.
+Components of a model of transformers have the losses that ``rllc.estimate_heads`` chooses for them.
 ``ms_per_draw`` is CPU time per chain and component from one minibatch to the next, the first pair left out;
 ``cpu_s`` that of the whole call.
 """
@@ -14,13 +15,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
-from cases import read
+from cases import data, read
 
 from rllc.components import kind
 from rllc.estimator.fast_heads import estimate_heads
+from rllc.estimator.huggingface.paths import losses_around
 from rllc.estimator.llc import estimate_components
 from rllc.models.components import masks
 from rllc.models.device import computing
+from rllc.models.huggingface.loading import load
+from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.models.loss import next_token_loss
 from rllc.sampler_config import SamplerConfig
 
@@ -37,6 +41,16 @@ class Clocked(list):
         return super().__getitem__(index)
 
 
+def of_transformers(
+    folder: Path, components: list[str], batches: Clocked, generic: bool, setting: SamplerConfig
+):
+    """The estimate of components of a model of transformers; ``generic``: by its plain loss."""
+    model = HuggingFaceModel(load(folder / "model"))
+    weights, chosen = model.weights(), {name: model.masks(name) for name in components}
+    loss, losses = (model.loss, {}) if generic else losses_around(model, weights, chosen)
+    return estimate_components(loss, weights, batches, components=chosen, losses=losses, setting=setting)
+
+
 def main() -> None:
     """Estimate once and print it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -46,17 +60,21 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--device", default="cpu", help="cpu or cuda")
     parser.add_argument("--precision", default="fp32", help="fp32, tf32 or bf16")
-    parser.add_argument("--generic", action="store_true", help="heads by llc.estimate too")
+    parser.add_argument("--generic", action="store_true", help="everything by the plain loss")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    weights, architecture, batches, setting = read(options.case)
+    foreign = (options.case / "model").exists()
+    weights, architecture = ({}, None) if foreign else read(options.case)[:2]
     components = options.components.split(",")
+    batches, setting = data(options.case)
     batches = Clocked(batches)
     setting = SamplerConfig(**setting, chains=options.chains, draws=options.draws)
     with computing(options.device, options.precision) as place:
         weights = place(weights)
         begun, wall = time.process_time(), time.perf_counter()
-        if kind(components[0]) == "heads" and not options.generic:
+        if foreign:
+            result = of_transformers(options.case, components, batches, options.generic, setting)
+        elif kind(components[0]) == "heads" and not options.generic:
             result = estimate_heads(weights, architecture, batches, heads=components, setting=setting)
         else:
             chosen = {name: masks(name, architecture) for name in components}

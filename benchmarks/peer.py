@@ -45,11 +45,17 @@ def hooked(case: dict, weights: dict[str, torch.Tensor]):
     return model
 
 
+def restricted(component: str) -> str:
+    """The name of a component of ours in devinterp: ``l0h1``, ``l0 mlp``."""
+    left, right = component.split(":")
+    return f"l{right} mlp" if left == "mlp" else f"l{left}h{right}"
+
+
 def main() -> None:
     """Estimate once and print it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("case", type=Path)
-    parser.add_argument("--component", required=True, help='a head "layer:head", or "full"')
+    parser.add_argument("--component", required=True, help='a head "layer:head", "mlp:layer" or "full"')
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--draws", type=int, default=20, help="a multiple of the case's batches")
     options = parser.parse_args()
@@ -65,12 +71,16 @@ def main() -> None:
     warnings.simplefilter("ignore")
     case = json.loads((options.case / "case.json").read_text())
     contexts = np.load(options.case / "contexts.npy")
-    model = hooked(case, load_file(options.case / "weights.safetensors"))
+    if (options.case / "model").exists():
+        from transformers import AutoModelForCausalLM
+
+        model = AutoModelForCausalLM.from_pretrained(options.case / "model", dtype=torch.float32).eval()
+    else:
+        model = hooked(case, load_file(options.case / "weights.safetensors"))
     data = Dataset.from_dict({"input_ids": contexts}).with_format("torch")
     masks = None
     if options.component != "full":
-        layer, head = options.component.split(":")
-        masks = create_param_masks(model, f"l{layer}h{head}")
+        masks = create_param_masks(model, restricted(options.component))
 
     clocks = []  # of each chain, the CPU time at each of its draws
     original = sampling.sample_single_chain

@@ -67,7 +67,7 @@ def plans(
 ) -> Iterator[tuple[str, list[str], SamplerConfig, tuple[Callable, Callable]]]:
     """Case, components, setting, and what samples chains and pairs of them."""
     if set(options.cases) - {"study"}:
-        make(options.work)
+        make(options.work, "lists", "text_128")
     for case in options.cases:
         if case == "study":
             weights, architecture, batches = study(options.results)

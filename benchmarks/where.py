@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "where.md")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    make(options.work)
+    make(options.work, "lists", "text_128")
     found = [shares(options.work / name.partition(",")[0], heads) for name, heads in CASES.items()]
     lines = [
         "# Where the time of a draw goes\n",

@@ -58,6 +58,14 @@ def test_chains_in_one_call_equal_chains_one_by_one(name):
     np.testing.assert_allclose(together["loss"], one["loss"], rtol=1e-4)
 
 
+def test_model_with_random_numbers_is_refused(tokens):
+    noisy = tiny_model("gpt_neox")
+    noisy.gpt_neox.emb_dropout.p = 0.5
+    noisy.gpt_neox.emb_dropout.train()
+    with pytest.raises(ValueError, match="again"):
+        rllc.estimate_heads(noisy, tokens, setting=SETTING, components=["mlp:1"], batch_size=4)
+
+
 def test_antithetic_pairs_reduce_the_variance(module, tokens):
     setting = rllc.SamplerConfig(
         n_beta=30, localization=200, step_size=1e-3, chains=4, draws=12, burn_in=2, antithetic_pairs=2

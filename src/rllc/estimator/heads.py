@@ -54,8 +54,8 @@ def estimate_heads(*data: Any, **rest: Any) -> xr.Dataset:
         estimate_heads(model, tokens, setting=..., components=["1:6", "mlp:1", "embedding"])
 
     The first is for attention-only transformers; ``fast_heads.estimate_heads`` describes its arguments. The
-    second takes a causal language model of transformers, in eval mode and float32, and uses its own forward
-    pass:
+    second takes a causal language model of transformers, in eval mode and float32. The loss is that of its
+    own forward pass, of which chains run only what changes (huggingface/paths.py):
 
     model             the module; its weights are w*
     tokens            integers [contexts, length]; the loss is that of predicting each next token

@@ -28,12 +28,14 @@ def test_pass_at_the_centre_is_made_once_per_batch_and_again_after_another():
     )
     assert loss.model.keeps_logits  # checked before counting
     one, other, counts = batch_of(module), batch_of(module, 1), counted(module)
+    loss(loss.weights, one)
     kept = loss.at_center(one)
     assert loss.at_center(one) is kept
-    loss(loss.weights, one)
     assert counts["embedding"] == 1
     assert not torch.equal(loss.at_center(other).output, kept.output)
     assert counts["embedding"] == 2
+    loss(loss.weights, other)  # the loss of random numbers must not be that of the last time
+    assert counts["embedding"] == 3
     torch.testing.assert_close(loss.at_center(one).output, kept.output)
 
 

@@ -54,26 +54,30 @@ class CenteredLoss:
         self._last: CenterPass | None = None
 
     def __call__(self, weights: Weights, batch: Batch) -> Tensor:
-        """Return the mean loss of a batch at any weights. At w*, it comes from the pass that chains read."""
-        if all(weights[name].data_ptr() == own.data_ptr() for name, own in self.weights.items()):
-            return self.loss_of(self.at_center(batch).output, batch, blocked=self._in_blocks(batch))
-        return self.model.loss(weights, batch)
+        """Return the mean loss of a batch at any weights. At w*, this makes the pass that chains read."""
+        if any(weights[name].data_ptr() != own.data_ptr() for name, own in self.weights.items()):
+            return self.model.loss(weights, batch)
+        return self.loss_of(self._pass_at_center(batch).output, batch, blocked=self._in_blocks(batch))
 
     def along(self, path: Path, weights: Weights, batch: Batch) -> Tensor:
         """Return the mean loss of a batch at weights that are w* in what the path leaves out."""
         path = path._replace(blocked=path.blocked and self._in_blocks(batch))
         return self.loss_of(self.output(path, weights, batch), batch, blocked=path.blocked)
 
-    @torch.no_grad()
     def at_center(self, batch: Batch) -> CenterPass:
         """Return the pass at w* on a batch. The last one is kept, since chains read a batch in turn."""
         last = self._last
         if last is None or any(one is not other for one, other in zip(last.batch, batch, strict=True)):
-            self._last = None  # its memory is free for the next one
-            with recorded(self._recorded) as calls:
-                output = self._run(self.weights, batch, blocked=self._in_blocks(batch))
-            last = self._last = CenterPass(batch, calls, output)
+            return self._pass_at_center(batch)
         return last
+
+    @torch.no_grad()
+    def _pass_at_center(self, batch: Batch) -> CenterPass:
+        self._last = None  # its memory is free for the next one
+        with recorded(self._recorded) as calls:
+            output = self._run(self.weights, batch, blocked=self._in_blocks(batch))
+        self._last = CenterPass(batch, calls, output)
+        return self._last
 
     def output(self, path: Path, weights: Weights, batch: Batch) -> Tensor:
         """Return the input of the unembedding [batch, scored, model] if ``path.blocked``, else the logits."""

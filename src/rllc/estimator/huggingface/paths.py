@@ -44,24 +44,35 @@ def losses_around(
     heads = {label: parse(label).heads[0] for label in components if blocked and _in_kernel(label, model)}
     record = {layer - 1 for layer in lowest.values() if layer} | {layer for layer, _ in heads.values()}
     loss = CenteredLoss(model, weights, blocked=blocked, record=record)
-    kernel, checked = NeoxHeads(loss) if heads else None, {}
+    paths = {label: Path(lowest[label], blocked and not frozen & set(own)) for label, own in masked.items()}
+    losses = _of_heads(loss, heads, masked)
+    return loss, losses | _of_tails(loss, {k: path for k, path in paths.items() if k not in losses}, masked)
+
+
+def _of_heads(
+    loss: CenteredLoss, heads: Mapping[str, tuple[int, int]], masked: Mapping[str, Masks]
+) -> dict[str, Loss]:
+    """Return the losses of heads (layer, index) by the kernel; one head per layer is checked."""
+    kernel, plain, losses = NeoxHeads(loss), {}, {}
+    for label, (layer, index) in heads.items():
+        head = kernel.of(layer, index)
+        if layer not in plain:
+            plain[layer] = _head_is_plain(loss, head, masked[label], layer)
+        if plain[layer]:
+            losses[label] = head
+    return losses
+
+
+def _of_tails(loss: CenteredLoss, paths: Mapping[str, Path], masked: Mapping[str, Masks]) -> dict[str, Loss]:
+    """Return the losses of components by their paths; one component per path is checked."""
+    plain: dict[Path, bool] = {}
     losses: dict[str, Loss] = {}
-    for label, own in masked.items():
-        if kernel is not None and label in heads:
-            head = kernel.of(*heads[label])
-            key = heads[label][0]
-            if key not in checked:
-                checked[key] = _head_is_plain(loss, head, own, key)
-            if checked[key]:
-                losses[label] = head
-                continue
-        path = Path(lowest[label], blocked and not frozen & set(own))
-        if path.layer and path not in checked:
-            checked[path] = _tail_is_plain(loss, path, own)
-        if not checked.get(path, True):
-            path = path._replace(layer=0)
-        losses[label] = model.loss if path == Path(0, False) else partial(loss.along, path)
-    return loss, losses
+    for label, path in paths.items():
+        if path not in plain:
+            plain[path] = path.layer == 0 or _tail_is_plain(loss, path, masked[label])
+        own = path if plain[path] else path._replace(layer=0)
+        losses[label] = loss.model.loss if own == Path(0, False) else partial(loss.along, own)
+    return losses
 
 
 def _in_kernel(label: str, model: HuggingFaceModel) -> bool:
