@@ -29,7 +29,7 @@ def expected(x, W, b, targets):
     return loss.detach(), torch.autograd.grad(loss.sum(), leaf)[0]
 
 
-@pytest.mark.parametrize("scale", [1.0, 60.0])  # the larger: targets of probability below 1e-30
+@pytest.mark.parametrize("scale", [1.0, 600.0])  # the larger: exponentials of some targets overflow
 @pytest.mark.parametrize("level", [0.0, 3000.0, -3000.0])  # exponentials of logits are infinite, or 0
 @pytest.mark.parametrize("bias", [True, False])
 def test_loss_and_gradient_are_those_of_whole_logits(small_blocks, bias, level, scale):
@@ -45,11 +45,11 @@ def test_loss_and_gradient_are_those_of_whole_logits(small_blocks, bias, level, 
         torch.testing.assert_close(blocked_loss(x, W, b, targets), loss)
 
 
-def test_some_targets_are_below_1e_30_at_the_larger_scale():
-    x, W, b, targets = case(scale=60.0)
+def test_exponentials_of_some_targets_overflow_at_the_larger_scale():
+    x, W, b, targets = case(scale=600.0)
     log_p = torch.nn.functional.linear(x, W, b).log_softmax(-1)
     own = log_p.gather(-1, targets.expand(3, 6)[..., None])
-    assert own.min() < -70 < own.max()
+    assert own.min() < -710 < own.max()
 
 
 def test_vmap_over_x_equals_one_by_one(small_blocks):

@@ -44,7 +44,7 @@ def with_gradients(function, *given):
     return loss.detach(), *torch.autograd.grad((weights * loss).sum(), leaves)
 
 
-@pytest.mark.parametrize("scale", [1.0, 40.0])  # the larger: targets of probability below 1e-30
+@pytest.mark.parametrize("scale", [1.0, 600.0])  # the larger: exponentials of some targets overflow
 @pytest.mark.parametrize("bias", [True, False])
 def test_loss_and_gradients_are_those_of_whole_logits(bias, scale):
     z, W_O, base, plain = case(scale, bias=bias)
@@ -53,7 +53,7 @@ def test_loss_and_gradients_are_those_of_whole_logits(bias, scale):
     torch.testing.assert_close(found, expected)
     with torch.no_grad():
         torch.testing.assert_close(low_rank_loss(z, W_O, base), expected[0])
-    assert (expected[0].max() > 70) == (scale > 1)
+    assert (expected[0].max() > 710) == (scale > 1)
 
 
 def test_vmap_over_chains_equals_one_by_one():
