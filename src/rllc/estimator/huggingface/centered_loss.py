@@ -18,7 +18,6 @@ from torch import Tensor
 from rllc.estimator.huggingface.partial_forward import Call, always, first, recorded, replaced
 from rllc.estimator.huggingface.places import Places
 from rllc.estimator.kernels.blocked_loss import blocked_loss
-from rllc.models.huggingface.loss import check_names, logits
 from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.models.loss import token_losses
 from rllc.models.weights import Weights
@@ -107,9 +106,6 @@ class CenteredLoss:
         return self._blocked and not batch.targets.is_floating_point()
 
     def _run(self, weights: Weights, batch: Batch, *, blocked: bool) -> Tensor:
-        check_names(weights, self.model.names)
         head = self.places.unembedding
         with replaced({head: first} if blocked and head is not None else {}):
-            return logits(
-                self.model.module, weights, batch.contexts, batch.positions, keep=self.model.keeps_logits
-            )
+            return self.model.outputs(weights, batch)
