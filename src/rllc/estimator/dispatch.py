@@ -9,7 +9,7 @@ from typing import Any
 import xarray as xr
 
 from rllc.estimator.fast_heads import estimate_heads
-from rllc.estimator.llc import estimate_components
+from rllc.estimator.llc import component_losses, estimate_components
 from rllc.estimator.samplers.admissible import Loss
 from rllc.estimator.with_controls import Estimate
 from rllc.models.model import Model
@@ -29,11 +29,13 @@ def estimator(
     components = {label: model.masks(label) for label in labels}
     heads = loss is None and set(labels) <= set(model.heads)
     architecture: Architecture | None = getattr(model, "architecture", None) if heads else None
-    loss = model.loss if loss is None else loss
+    loss, losses = component_losses(model, weights, components) if loss is None else (loss, None)
 
     def estimate(*, setting: SamplerConfig, **rest: Any) -> xr.Dataset:
         if architecture is not None:
             return estimate_heads(weights, architecture, heads=labels, setting=setting, **given, **rest)
-        return estimate_components(loss, weights, components=components, setting=setting, **given, **rest)
+        return estimate_components(
+            loss, weights, components=components, losses=losses, setting=setting, **given, **rest
+        )
 
     return estimate

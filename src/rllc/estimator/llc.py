@@ -158,6 +158,14 @@ def estimate(
     )  # fmt: skip
 
 
+def component_losses(
+    model: Any, weights: Weights, components: Mapping[str, Masks | None]
+) -> tuple[Loss, Mapping[str, Loss] | None]:
+    """Return the loss of a model and the faster ones of components, where the model knows any."""
+    around = getattr(model, "losses_around", None)
+    return (model.loss, None) if around is None else around(weights, components)
+
+
 def estimate_components(
     loss: Loss,
     weights: Weights,

@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray as xr
 
-from rllc.estimator.llc import estimate_components
+from rllc.estimator.llc import component_losses, estimate_components
 from rllc.estimator.with_controls import Estimate, step_at, with_control
 from rllc.measures.data import Data, Measurement
 from rllc.models.model import Model
@@ -24,7 +24,8 @@ def of_components(labels: list[str]) -> Callable[..., Estimate]:
 
     def estimator(weights: Weights, model: Model, **given: Any) -> Estimate:
         components = {label: model.masks(label) for label in labels}
-        return partial(estimate_components, model.loss, weights, components=components, **given)
+        loss, losses = component_losses(model, weights, components)
+        return partial(estimate_components, loss, weights, components=components, losses=losses, **given)
 
     return estimator
 

@@ -19,6 +19,9 @@ class Model(Protocol):
 
     predictions  ``predictions(weights, batch)``: targets that the model gives as a teacher
     heads        ``architecture``, an ``rllc.models.transformer.Architecture`` that kernels read
+
+    A model may also have ``losses_around(weights, components)``: a loss, and for each component a faster one
+    that equals it where only the component's weights differ from ``weights``.
     """
 
     @property

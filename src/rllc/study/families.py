@@ -227,7 +227,7 @@ FAMILIES: dict[str, Family] = {
     "huggingface": Family(
         HuggingFace,
         HuggingFaceInitial,
-        "rllc.models.huggingface.build:model",
+        "rllc.estimator.huggingface.family:model",
         facts=huggingface.facts,
         weights=huggingface.weights,
         outputs=huggingface.vocabulary,
