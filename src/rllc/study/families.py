@@ -26,6 +26,7 @@ CAPABILITIES = {
     "heads": "has no attention heads",
     "attention": "has no attention patterns over tokens",
     "circuits": "has no QK and OV circuits",
+    "learned_positions": "has no table of position embeddings that can be read",
     "positions": "makes one prediction of a context, so it has no loss by position",
     "tokens": "predicts no tokens, so that no prediction is right or wrong",
     "predictions": "cannot teach: it predicts no distribution",

@@ -79,7 +79,7 @@ def test_equal_to_hooks_on_transformer_lens(variant):
         batches = TaughtBatches(batches, random_weights(architecture, seed=1), AttentionOnly(architecture))
     with torch.no_grad():
         expected = with_hooks(weights, list(batches), architecture, seed=3)
-    found = ablations(weights, batches, architecture=architecture, seed=3)
+    found = ablations(weights, batches, model=AttentionOnly(architecture), seed=3)
     got = found.ablation
     assert got.dims == found.ablation_se.dims == ("head", "method")
     assert list(got["method"].values) == ["zero", "mean", "resample"]
@@ -103,12 +103,12 @@ def test_intervals_contain_the_rise_of_all_contexts():
     weights = random_weights(architecture)
     population = generator(5, "test").integers(0, 11, (2048, 9))
     batches = [next_token_batch(part, np.arange(8)) for part in np.split(population, 8)]
-    truth = ablations(weights, batches, architecture=architecture, seed=0).ablation.sel(head="0:1")
+    truth = ablations(weights, batches, model=AttentionOnly(architecture), seed=0).ablation.sel(head="0:1")
 
     def redraw(seed: int) -> xr.Dataset:
         rows = generator(seed, "rows").integers(0, len(population), 32)
         drawn = [next_token_batch(population[rows], np.arange(8))]
-        found = ablations(weights, drawn, architecture=architecture, seed=seed).sel(head="0:1")
+        found = ablations(weights, drawn, model=AttentionOnly(architecture), seed=seed).sel(head="0:1")
         return xr.Dataset(
             {
                 f"{method}{ending}": found[f"ablation{ending}"].sel({"method": method}, drop=True)
@@ -125,7 +125,7 @@ def test_intervals_contain_the_rise_of_all_contexts():
 def test_zero_ablation_is_zeroing_the_output_matrix():
     architecture = Architecture(2, 3, 12, 4, 9, 11)
     weights, batches = random_weights(architecture), random_batches(architecture)
-    got = ablations(weights, batches, architecture=architecture, seed=0).ablation.sel({"method": "zero"})
+    got = ablations(weights, batches, model=AttentionOnly(architecture), seed=0).ablation.sel({"method": "zero"})
     loss = next_token_loss(architecture)
     before = sum(loss(weights, batch) for batch in batches) / len(batches)
     for label in got["head"].values:
@@ -140,7 +140,7 @@ def test_a_head_that_writes_nothing_costs_nothing():
     architecture = Architecture(2, 2, 12, 4, 9, 11)
     weights = random_weights(architecture)
     weights["blocks.0.attn.W_O"][1] = 0
-    got = ablations(weights, random_batches(architecture), architecture=architecture, seed=0).ablation
+    got = ablations(weights, random_batches(architecture), model=AttentionOnly(architecture), seed=0).ablation
     assert np.all(got.sel(head="0:1").values == 0)
     assert np.all(got.sel(head="0:0").values != 0)
 
@@ -148,7 +148,7 @@ def test_a_head_that_writes_nothing_costs_nothing():
 def test_only_resampling_depends_on_the_seed():
     architecture = Architecture(1, 2, 12, 4, 9, 11)
     weights, batches = random_weights(architecture), random_batches(architecture)
-    one, same, other = (ablations(weights, batches, architecture=architecture, seed=s) for s in (1, 1, 2))
+    one, same, other = (ablations(weights, batches, model=AttentionOnly(architecture), seed=s) for s in (1, 1, 2))
     assert one.identical(same)
     assert np.array_equal(one.ablation[:, :2], other.ablation[:, :2])
     assert not np.array_equal(one.ablation[:, 2], other.ablation[:, 2])
@@ -165,7 +165,7 @@ def test_bad_input_is_refused():
     architecture = Architecture(1, 2, 12, 4, 9, 11)
     weights, batches = random_weights(architecture), random_batches(architecture)
     with pytest.raises(ValueError, match="no batches"):
-        ablations(weights, [], architecture=architecture, seed=0)
+        ablations(weights, [], model=AttentionOnly(architecture), seed=0)
     alone = [Batch(b.contexts[:1], b.positions, b.targets[:1]) for b in batches]
     with pytest.raises(ValueError, match="one context"):
-        ablations(weights, alone, architecture=architecture, seed=0)
+        ablations(weights, alone, model=AttentionOnly(architecture), seed=0)

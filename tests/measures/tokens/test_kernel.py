@@ -12,6 +12,7 @@ from planted import induction_model
 from rllc.measures.most_affected import Affected, Contexts, most_affected
 from rllc.measures.tokens.kernel import tokens_in_context, visible
 from rllc.models.loss import token_losses
+from rllc.models.attention_only import AttentionOnly
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
 from rllc.tasks.language.patterns import PATTERNS, Reader
@@ -36,8 +37,8 @@ def planted(repeated):
 
 def found(weights, contexts, pieces, architecture, *, top, batch_size=5, shown=3):
     batches = Contexts(contexts, batch_size)
-    most, chance = most_affected(weights, batches, architecture=architecture, top=top, seed=1)
-    given = {"architecture": architecture, "top": top, "shown": shown, "seed": 1}
+    most, chance = most_affected(weights, batches, model=AttentionOnly(architecture), top=top, seed=1)
+    given = {"heads": AttentionOnly(architecture).heads, "top": top, "shown": shown, "seed": 1}
     return tokens_in_context(most, chance, Reader(contexts, pieces), **given)
 
 
@@ -125,7 +126,7 @@ def random_model():
 def test_the_most_affected_are_those_of_hooks_on_transformer_lens(random_model, batch_size):
     architecture, weights, contexts = random_model
     most, _ = most_affected(
-        weights, Contexts(contexts, batch_size), architecture=architecture, top=30, seed=0
+        weights, Contexts(contexts, batch_size), model=AttentionOnly(architecture), top=30, seed=0
     )
     model, tokens = as_hooked(weights, architecture), torch.from_numpy(contexts)
     _, cache = model.run_with_cache(tokens)
@@ -150,7 +151,7 @@ def test_the_most_affected_are_those_of_hooks_on_transformer_lens(random_model, 
 
 def test_chance_is_the_same_for_all_heads_and_batches(random_model):
     architecture, weights, contexts = random_model
-    given = {"architecture": architecture, "top": 30}
+    given = {"model": AttentionOnly(architecture), "top": 30}
     _, one = most_affected(weights, Contexts(contexts, 5), seed=3, **given)
     _, other = most_affected(weights, Contexts(contexts, 23), seed=3, **given)
     for a, b in zip(one, [*other[1:], other[0]], strict=True):
@@ -167,7 +168,7 @@ def test_of_equal_weights_the_latest_is_attended_to():
 def test_more_tokens_than_there_are_is_refused(random_model):
     architecture, weights, contexts = random_model
     with pytest.raises(ValueError, match="207 positions are searched for the 208 most affected"):
-        most_affected(weights, Contexts(contexts, 5), architecture=architecture, top=208, seed=0)
+        most_affected(weights, Contexts(contexts, 5), model=AttentionOnly(architecture), top=208, seed=0)
 
 
 def test_halves_count_fewer_forms(random_model):

@@ -1,4 +1,4 @@
-"""Ablation of every head: config and spec."""
+"""Ablation of every head and MLP: config and spec."""
 
 from pydantic import model_validator
 
@@ -12,7 +12,7 @@ from rllc.units import NATS
 
 
 class Ablation(ConfigModel):
-    """Zero, mean and resample ablation of every head."""
+    """Zero, mean and resample ablation of every head and MLP."""
 
     contexts: int = config_field("contexts, a multiple of batch_size", ge=2)
     batch_size: int = config_field("contexts at once", ge=2)
@@ -39,12 +39,22 @@ def _cost(work: Work[Ablation]) -> Cost:
 MEASURE = MeasureSpec(
     name="ablation",
     section=Ablation,
-    about="zero, mean and resample ablation of every head",
+    about="zero, mean and resample ablation of every head and MLP",
     kernel="rllc.measures.ablation.kernel:ablation",
     variables={
         "ablation": Variable("loss after ablating a head minus loss before", NATS, ("head", "method")),
         "ablation_se": Variable(
             "standard error over contexts of ablation", NATS, ("head", "method"), over="contexts"
+        ),
+        "ablation_mlp": Variable(
+            "loss after ablating an MLP minus loss before", NATS, ("mlp", "method"), optional="with MLPs"
+        ),
+        "ablation_mlp_se": Variable(
+            "standard error over contexts of ablation_mlp",
+            NATS,
+            ("mlp", "method"),
+            optional="with MLPs",
+            over="contexts",
         ),
     },
     cost=_cost,

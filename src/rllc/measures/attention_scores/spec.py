@@ -41,8 +41,17 @@ def _checks(place: str, work: Work[AttentionScores]) -> Iterator[str]:
         yield f"{place}.length: {length} exceeds n_ctx {experiment.model.n_ctx}"
 
 
+SCORES = ("previous_token", "current_token", "prefix_matching", "prefix_matching_literal")
+GROUPS = "with groups of heads"
+CIRCUITS = "with circuits"  # of families that have them
+
+
 def _score(long_name: str, over: str = "") -> Variable:
     return Variable(long_name, "1", ("head",), over=over)
+
+
+def _by_member(score: str) -> Variable:
+    return Variable(f"{score} of each head of a group", "1", ("head", "member"), optional=GROUPS)
 
 
 MEASURE = MeasureSpec(
@@ -73,9 +82,13 @@ MEASURE = MeasureSpec(
         "prefix_matching_literal_se": _score(
             "standard error over sequences of prefix_matching_literal", over="sequences"
         ),
-        "q_composition": Variable("Q-composition score", "1", ("head", "later_head")),
-        "k_composition": Variable("K-composition score", "1", ("head", "later_head")),
-        "v_composition": Variable("V-composition score", "1", ("head", "later_head")),
+        **{f"{score}_by_member": _by_member(score) for score in SCORES},
+        **{
+            f"{letter.lower()}_composition": Variable(
+                f"{letter}-composition score", "1", ("head", "later_head"), optional=CIRCUITS
+            )
+            for letter in "QKV"
+        },
         "repeat_gap": Variable("loss on the second copy of a repeated sequence minus the first's", NATS),
         "repeat_gap_se": Variable("standard error over sequences of repeat_gap", NATS, over="sequences"),
     },

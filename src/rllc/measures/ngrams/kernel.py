@@ -109,12 +109,12 @@ def common_ngrams(
 
 @torch.no_grad()
 def ngram_losses(
-    weights: Weights, grams: dict[int, np.ndarray], batches: Sequence[Batch], *, model: Model, bos: int
+    weights: Weights, grams: dict[int, np.ndarray], batches: Sequence[Batch], *, model: Model, bos: int | None
 ) -> xr.Dataset:
     """Loss on the last token of common n-grams, and of text at the same place.
 
-    ``ngram_loss``      mean loss of g_n after BOS, g_1 .. g_{n-1}
-    ``ngram_baseline``  mean loss of the prediction at position n - 1 of the contexts of ``batches``
+    ``ngram_loss``      mean loss of g_n after BOS, g_1 .. g_{n-1}; without a BOS (None) after the others
+    ``ngram_baseline``  mean loss of the prediction at the same position of the contexts of ``batches``
     ``ngram_score``     baseline / loss. The authors take the baseline one position later.
 
     Returns these (n), the losses in nats/token; NaN where there is no such n-gram. ``ngram_loss_se`` is the
@@ -125,11 +125,12 @@ def ngram_losses(
     place = batches[0].contexts.device
     losses, baselines, errors = [], [], []
     for n, tokens in grams.items():
-        common = np.hstack([np.full((len(tokens), 1), bos), tokens])
+        common = tokens if bos is None else np.hstack([np.full((len(tokens), 1), bos), tokens])
+        length = common.shape[1]
         # What follows a prediction does not change it, so that contexts end where it is scored.
-        texts = np.concatenate([batch.contexts[:, : n + 1].cpu().numpy() for batch in batches])
+        texts = np.concatenate([batch.contexts[:, :length].cpu().numpy() for batch in batches])
         for contexts, means in ((common, losses), (texts, baselines)):
-            batch = Batch(*(part.to(place) for part in next_token_batch(contexts, np.array([n - 1]))))
+            batch = Batch(*(part.to(place) for part in next_token_batch(contexts, np.array([length - 2]))))
             found = _losses(weights, batch, model)
             means.append(float(found.mean()) if len(contexts) else float("nan"))
             errors.append(error_of_mean(found[:, 0].cpu().numpy()))
