@@ -8,20 +8,17 @@ from rllc.models.huggingface.components import Components
 from rllc.models.huggingface.structure import find_layers
 
 
-class Fixed(torch.nn.Module):
-    """An output projection without some columns; a bias says what fixed inputs there would add."""
-
-    def __init__(self, projection, columns, value):
-        super().__init__()
-        weight = projection.weight.detach()
-        weight = weight if isinstance(projection, torch.nn.Linear) else weight.T
-        self.weight = torch.where(columns, 0.0, weight)
-        self.bias = weight[:, columns] @ value
+def fixed(projection, columns, value):
+    """Return an output projection that does not read some inputs; its bias has what ``value`` there would add."""
+    weight = projection.weight.detach()
+    weight = weight if isinstance(projection, torch.nn.Linear) else weight.T
+    made = torch.nn.Linear(weight.shape[1], weight.shape[0])
+    with torch.no_grad():
+        made.weight.copy_(torch.where(columns, 0.0, weight))
+        made.bias.copy_(weight[:, columns] @ value)
         if projection.bias is not None:
-            self.bias = self.bias + projection.bias.detach()
-
-    def forward(self, z):
-        return z @ self.weight.T + self.bias
+            made.bias += projection.bias
+    return made
 
 
 class Constant(torch.nn.Module):
@@ -80,7 +77,7 @@ def place(module, component):
 def with_output(module, component, value):
     """Return a copy in which a head, a group or an MLP gives one output [width] at every position."""
     old, columns = place(module, component)
-    return replaced(module, old, Constant(value) if columns is None else Fixed(old, columns, value))
+    return replaced(module, old, Constant(value) if columns is None else fixed(old, columns, value))
 
 
 def with_others(module, component, others):

@@ -127,7 +127,7 @@ def _at(flat: np.ndarray, rise: np.ndarray, pattern: Tensor, contexts: int, leng
 def _rises(
     weights: Weights, batch: Batch, means: Mapping[str, Tensor], model: ModelWithHeads
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
-    """Of every head and MLP each token's rise of the loss [contexts * scored], and attention [contexts, ., .]."""
+    """Yield, for each head and MLP, rises of the loss [contexts * scored] and attention [contexts, ., .]."""
     clean = model.forward_pass(weights, batch)
     for component in (*model.heads, *model.mlps):
         rise = clean.replaced({component: means[component]}).losses - clean.losses

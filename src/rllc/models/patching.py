@@ -103,9 +103,7 @@ class AttentionOnlyPass:
         layer, index = indices(head)
         if self._seen is None or self._seen[0] != layer:
             entering = self._entering(layer)
-            inputs = attention_inputs(
-                self._weights, layer, entering, self._pass.position, self._architecture
-            )
+            inputs = attention_inputs(self._weights, layer, entering, self._pass.position, self._architecture)
             self._seen = layer, attention_weights(self._weights, layer, inputs[0])
         return self._seen[1][:, index]
 

@@ -36,7 +36,9 @@ def tokens():
     architecture, weights = induction_model(VOCABULARY, CONTEXT)
     words = [f" w{n}".encode() for n in range(VOCABULARY)]
     pieces = [None, *HOSTILE, *words][:VOCABULARY]
-    most, chance = most_affected(weights, Contexts(contexts, 4), model=AttentionOnly(architecture), top=TOP, seed=0)
+    most, chance = most_affected(
+        weights, Contexts(contexts, 4), model=AttentionOnly(architecture), top=TOP, seed=0
+    )
     given = {"heads": AttentionOnly(architecture).heads, "top": TOP, "shown": 3, "seed": 0}
     one = measure(most, chance, Reader(contexts, pieces), **given)
     parts = [one.expand_dims(seed=[0], step=[step]) for step in (10, 20)]

@@ -7,9 +7,19 @@ from hooked import as_hooked
 from intervals import coverages
 from planted import induction_model
 from scipy import stats
+from surgery import losses
+from tiny_transformers import tiny_model, tokens_of
 
-from rllc.measures.attention_scores.kernel import _matching, _plain, head_scores, repeat_gap
+from rllc.measures.attention_scores.kernel import (
+    _matching,
+    _plain,
+    attention_scores,
+    head_scores,
+    repeat_gap,
+)
+from rllc.measures.data import InMemoryData
 from rllc.models.attention_only import AttentionOnly
+from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
 
@@ -44,7 +54,12 @@ def test_an_even_head_scores_one_over_the_context():
 def test_blocks_of_sequences_have_the_mean_of_all():
     architecture = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=32, d_vocab=9)
     got = head_scores(
-        random_weights(architecture), model=AttentionOnly(architecture), bos=4, sequences=48, length=32, seed=0
+        random_weights(architecture),
+        model=AttentionOnly(architecture),
+        bos=4,
+        sequences=48,
+        length=32,
+        seed=0,
     )
     for name in ("previous_token", "prefix_matching"):
         assert got[f"{name}_by_block"].dims == ("head", "block")
@@ -64,7 +79,9 @@ def test_an_induction_head_lowers_the_repeated_loss():
 def test_equal_to_patterns_of_transformer_lens(layers, positions, norm):
     architecture = Architecture(layers, 2, 12, 4, 24, 15, positions, norm)
     weights = random_weights(architecture)
-    got = head_scores(weights, model=AttentionOnly(architecture), bos=14, sequences=21, length=22, seed=3, chunk=8)
+    got = head_scores(
+        weights, model=AttentionOnly(architecture), bos=14, sequences=21, length=22, seed=3, chunk=8
+    )
     model = as_hooked(weights, architecture)
 
     def attended(tokens: np.ndarray, query: int, key: int) -> np.ndarray:
@@ -108,7 +125,9 @@ def test_intervals_contain_the_known_scores_of_an_even_head():
 def test_repeat_gap_equals_transformer_lens():
     architecture = Architecture(2, 2, 12, 4, 24, 15)
     weights = random_weights(architecture)
-    got = repeat_gap(weights, model=AttentionOnly(architecture), bos=3, sequences=21, length=24, seed=3, chunk=8)
+    got = repeat_gap(
+        weights, model=AttentionOnly(architecture), bos=3, sequences=21, length=24, seed=3, chunk=8
+    )
     segment = generator(3, "repeat").integers(0, 14, (21, 11))
     segment += segment >= 3
     tokens = torch.from_numpy(np.concatenate([np.full((21, 1), 3), segment, segment], axis=1))
@@ -195,3 +214,65 @@ def test_bad_input_is_refused(measure, change, message):
     given = {"model": AttentionOnly(architecture), "bos": 0, "sequences": 4, "length": 20, "seed": 1} | change
     with pytest.raises(ValueError, match=message):
         measure(random_weights(architecture), **given)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["gpt2", "gpt_neox", "llama_groups"])
+@pytest.mark.parametrize("bos", [None, 7])
+def test_scores_of_transformers_equal_the_attention_that_they_return(name, bos):
+    module = tiny_model(name)
+    model = HuggingFaceModel(module)
+    got = head_scores(model.weights(), model=model, bos=bos, sequences=9, length=24, seed=3, chunk=4)
+
+    def attended(tokens: np.ndarray, query: int, key: int) -> np.ndarray:
+        returned = module(input_ids=torch.from_numpy(tokens)[None], output_attentions=True).attentions
+        return torch.cat([each[0, :, query, key] for each in returned]).numpy()
+
+    plain = zip(*_plain(generator(3, "plain"), 53, bos, 9, 24), strict=True)
+    matching = list(zip(*_matching(generator(3, "matching"), 53, bos, 9, 24), strict=True))
+    found = {
+        "previous_token": [attended(tokens[: p + 1], -1, -2) for tokens, p in plain],
+        "prefix_matching": [attended(tokens, second, first + 1) for tokens, first, second in matching],
+        "prefix_matching_literal": [attended(tokens, second, first) for tokens, first, second in matching],
+    }
+    for score, values in found.items():
+        by_member = np.asarray(values).reshape(9, len(model.heads), -1)
+        means, best = by_member.mean(0), by_member.mean(0).argmax(1)
+        every = np.arange(len(model.heads))
+        np.testing.assert_allclose(got[score], means.max(1), rtol=1e-4, atol=1e-6)
+        errors = stats.sem(by_member, axis=0)[every, best]
+        np.testing.assert_allclose(got[f"{score}_se"], errors, rtol=1e-3, atol=1e-6)
+        if name == "llama_groups":
+            np.testing.assert_allclose(got[f"{score}_by_member"], means, rtol=1e-4, atol=1e-6)
+    assert ("previous_token_by_member" in got) == (name == "llama_groups")
+    assert got["head"].values.tolist() == model.heads
+
+
+def test_sequences_without_a_bos_begin_with_any_token():
+    tokens, _ = _plain(generator(0, "plain"), 9, None, 200, 32)
+    assert set(np.unique(tokens[:, 0])) == set(range(9))
+    tokens, first, second = _matching(generator(0, "matching"), 9, None, 200, 32)
+    every = np.arange(200)
+    repeated = tokens[every, first]
+    assert np.array_equal(tokens[every, second], repeated)
+    assert ((tokens == repeated[:, None]).sum(1) == 2).all()
+    assert len(np.unique(tokens[:, 0])) == 9
+
+
+@torch.no_grad()
+def test_repeat_gap_without_a_bos_is_that_of_two_copies():
+    module = tiny_model("gpt_neox")
+    model = HuggingFaceModel(module)
+    got = repeat_gap(model.weights(), model=model, bos=None, sequences=6, length=17, seed=3, chunk=4)
+    segment = torch.from_numpy(generator(3, "repeat").integers(0, 53, (6, 8)))
+    lost = losses(module, torch.cat([segment, segment], 1))  # of tokens 1 .. 15
+    gap = lost[:, 8:].mean(1) - lost[:, :7].mean(1)
+    assert float(got["repeat_gap"]) == pytest.approx(float(gap.mean()), abs=1e-5)
+    assert float(got["repeat_gap_se"]) == pytest.approx(float(stats.sem(gap)), abs=1e-5)
+
+
+def test_the_measure_leaves_composition_out_where_models_have_no_circuits():
+    model = HuggingFaceModel(tiny_model("gpt_neox"))
+    data = InMemoryData(held_out=tokens_of(model.module, 8).numpy())
+    got = attention_scores(data, sequences=20, length=16)(model.weights(), model, 0)
+    assert "k_composition" not in got and "repeat_gap" in got

@@ -6,11 +6,14 @@ import torch
 import xarray as xr
 from hooked import as_hooked
 from planted import induction_model
+from surgery import losses, with_output
+from tiny_transformers import tiny_model, tokens_of
 
 from rllc.measures.data import InMemoryData
 from rllc.measures.induction_ablation.kernel import induction_ablation, left_out, scores
 from rllc.measures.metrics.kernel import evaluate
 from rllc.models.attention_only import AttentionOnly, model
+from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
 from rllc.tasks.batch import next_token_batch
@@ -57,7 +60,9 @@ def test_equal_to_hooks_on_transformer_lens(heads):
         logits = lens.run_with_hooks(tokens, fwd_hooks=hooks)[:, :-1].log_softmax(-1)
     lost = -logits.gather(-1, tokens[:, 1:, None])[..., 0]
     expected = lost[:, LATE].mean(1) - lost[:, EARLY].mean(1)
-    got = scores(weights, BATCHES, {"x": heads}, model=AttentionOnly(SHAPE), early=EARLY, late=LATE).sel(ablated="x")
+    got = scores(weights, BATCHES, {"x": heads}, model=AttentionOnly(SHAPE), early=EARLY, late=LATE).sel(
+        ablated="x"
+    )
     assert float(got["icl_score"]) == pytest.approx(float(expected.mean()), abs=1e-10)
     assert float(got["icl_score_se"]) == pytest.approx(float(expected.std() / 10**0.5), abs=1e-10)
 
@@ -111,7 +116,9 @@ def test_the_error_of_what_is_left_is_that_of_contexts_drawn_anew():
     def found(rows):
         batches = [next_token_batch(rows, np.arange(12))]
         heads = {"none": [], "1:0": ["1:0"]}
-        return scores(weights, batches, heads, model=AttentionOnly(shape), early=range(1, 5), late=range(8, 12))
+        return scores(
+            weights, batches, heads, model=AttentionOnly(shape), early=range(1, 5), late=range(8, 12)
+        )
 
     whole = found(contexts)
     plain, without = whole["icl_score"].values
@@ -125,7 +132,9 @@ def test_the_error_of_what_is_left_is_that_of_contexts_drawn_anew():
 def test_positions_that_are_not_scored_are_refused():
     for late in (range(7, 9), range(20, 21)):
         with pytest.raises(ValueError, match="not all scored"):
-            scores(random_weights(), BATCHES, {"none": []}, model=AttentionOnly(SHAPE), early=EARLY, late=late)
+            scores(
+                random_weights(), BATCHES, {"none": []}, model=AttentionOnly(SHAPE), early=EARLY, late=late
+            )
     some = [next_token_batch(CONTEXTS, np.array([0, 2, 6]))]
     with pytest.raises(ValueError, match="not all scored"):
         scores(random_weights(), some, {"none": []}, model=AttentionOnly(SHAPE), early=[0], late=[3])
@@ -150,3 +159,21 @@ def test_the_measure_takes_the_batches_of_metrics_and_the_induction_heads():
     ablated = {"none": [], "1:2": ["1:2"], "1:0": ["1:0"], "all": ["1:0", "1:2"]}
     expected = scores(random_weights(), EQUAL, ablated, model=AttentionOnly(SHAPE), early=EARLY, late=LATE)
     xr.testing.assert_equal(got, expected)
+
+
+@torch.no_grad()
+def test_groups_of_transformers_are_ablated_together():
+    module = tiny_model("llama_groups")
+    own, tokens = HuggingFaceModel(module), tokens_of(module, 8)
+    batches = [next_token_batch(part.numpy(), np.arange(8)) for part in tokens.split(4)]
+    groups = ["group:0:1", "group:1:0"]
+    ablated = left_out(groups)
+    assert list(ablated) == ["none", "group:1:0", "group:0:1", "all"]
+    got = scores(own.weights(), batches, ablated, model=own, early=EARLY, late=LATE)
+    means = own.mean_outputs(own.weights(), batches)
+    copies = {name: with_output(module, name, means[name][0]) for name in groups}
+    copies["all"] = with_output(copies[groups[0]], groups[1], means[groups[1]][0])
+    for name, copied in copies.items():
+        lost = losses(copied, tokens)
+        gap = lost[:, LATE].mean(1) - lost[:, EARLY].mean(1)
+        assert float(got["icl_score"].sel(ablated=name)) == pytest.approx(float(gap.mean()), abs=1e-5)

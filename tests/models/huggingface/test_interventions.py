@@ -63,7 +63,7 @@ def test_output_of_another_context_is_that_of_a_module_that_swaps_contexts(name)
 @torch.no_grad()
 @pytest.mark.parametrize("name", SOME)
 def test_own_outputs_change_nothing(name):
-    module, tokens, batch = of(name)
+    module, _, batch = of(name)
     model = HuggingFaceModel(module)
     clean = model.forward_pass(model.weights(), batch)
     own = {component: clean.output(component) for component in (*model.heads, *model.mlps)}
@@ -136,7 +136,7 @@ def test_attention_without_patterns_is_refused():
     module = tiny_model("gpt_neox")
     module.set_attn_implementation("sdpa")
     model = HuggingFaceModel(module)
-    with pytest.raises(ValueError, match="patterns of 0 of 2 layers.*eager"):
+    with pytest.raises(ValueError, match=r"patterns of 0 of 2 layers.*eager"):
         model.attention_rows(model.weights(), tokens_of(module), torch.tensor([1, 2, 3, 4]))
 
 

@@ -1,8 +1,8 @@
 """What attention heads attend to on random tokens, and what a repeated sequence gains.
 
-All sequences are random tokens after a first BOS (without one, where models saw none), so that nothing but position and repetition tells the
-tokens apart (arXiv 2402.02364, App. B.4; the authors' code where it says more than the text). One number,
-``length``, sets every size; 128 gives the authors' own.
+All sequences are random tokens after a first BOS (without one, where models saw none), so that nothing but
+position and repetition tells the tokens apart (arXiv 2402.02364, App. B.4; the authors' code where it says
+more than the text). One number, ``length``, sets every size; 128 gives the authors' own.
 """
 
 from collections.abc import Collection
@@ -75,10 +75,12 @@ def head_scores(
 
     Returns the four scores (head), each in 0 .. 1, and for each ``<score>_se`` (head), the standard error
     over sequences. The score of a group of heads that share keys and values is the largest of its heads'
-    scores, with the error of this head; ``<score>_by_member`` (head, member) has all of them. Heads and checkpoints have the same sequences, so their errors are not independent:
-    ``<score>_by_block`` (head, block) of ``PAIRED`` gives the errors of differences. Raises ValueError where
-    ``length`` does not fit the model, ``bos`` is no token, the vocabulary has fewer than 3 tokens, or
-    ``sequences`` is below 1.
+    scores, with the error of this head; ``<score>_by_member`` (head, member) has all of them. Heads and
+    checkpoints have the same sequences, so their errors are not independent: ``<score>_by_block`` (head,
+    block) of ``PAIRED`` gives the errors of differences.
+
+    Raises ValueError where ``length`` does not fit the model, ``bos`` is no token, the vocabulary has fewer
+    than 3 tokens, or ``sequences`` is below 1.
     """
     _check(model, bos, sequences, length)
     drawn = (model.vocabulary, bos, sequences, length)
@@ -105,7 +107,11 @@ def _largest(
     """Return the numbers of each group's member with the largest mean: [head, member, ...] -> [head, ...]."""
     best = means.argmax(1)[:, None]
     of_blocks = np.take_along_axis(blocks, best[..., None], 1)
-    return np.take_along_axis(means, best, 1)[:, 0], np.take_along_axis(errors, best, 1)[:, 0], of_blocks[:, 0]
+    return (
+        np.take_along_axis(means, best, 1)[:, 0],
+        np.take_along_axis(errors, best, 1)[:, 0],
+        of_blocks[:, 0],
+    )
 
 
 @torch.no_grad()

@@ -105,8 +105,8 @@ def generated_batches(
 
     Any token may follow, ``bos`` too, as in the model's own law. Stream of the draws: (seed, "generate").
 
-    bos  the first token of every context, or one for each [batches * contexts]. Where models saw no BOS, these
-         are the first tokens of text
+    bos  the first token of every context, or one for each [batches * contexts]: where models saw no BOS, the
+         first tokens of text
 
     Raises ValueError for contexts of one token, which hold no prediction.
     """

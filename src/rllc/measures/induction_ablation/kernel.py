@@ -35,9 +35,7 @@ def induction_ablation(
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         ablated = left_out(heads)
         ranges = (range(*early), range(*late))
-        return scores(
-            weights, batches, ablated, model=with_heads(model), early=ranges[0], late=ranges[1]
-        )
+        return scores(weights, batches, ablated, model=with_heads(model), early=ranges[0], late=ranges[1])
 
     return measure
 

@@ -117,9 +117,7 @@ def _of_mlp(head: Variable) -> Variable:
 ATTENTION = ("at_matched", "attended", "attention_max", "attention")  # variables that an MLP lacks
 HEADS = {
     "share": _of_head("share of the head's tokens that the pattern explains", "1", "pattern"),
-    "share_chance": _of_head(
-        "share of positions drawn at random that the pattern explains", "1", "pattern"
-    ),
+    "share_chance": _of_head("share of positions drawn at random that the pattern explains", "1", "pattern"),
     "unique": _of_head("different forms of the pattern", "1", "pattern"),
     "at_matched": _of_head(
         "share of the pattern's tokens at which the head attends most to what matches", "1", "pattern"
@@ -139,9 +137,7 @@ HEADS = {
     "matched": _of_head("position that the pattern refers to", "1", "rank"),
     "pattern_index": _of_head("the pattern that explains the token", "1", "rank"),
     "rise": _of_head("loss after ablating the head minus loss before", NATS, "rank"),
-    "attention_max": _of_head(
-        "attention weight on the position that the head attends to most", "1", "rank"
-    ),
+    "attention_max": _of_head("attention weight on the position that the head attends to most", "1", "rank"),
     "shown_rank": _of_head("rank of the example", "1", "shown"),
     "shown_token": _of_head("tokens of the example's context", "1", "shown", "place"),
     "attention": _of_head("attention of the example", "1", "shown", "place"),
@@ -153,8 +149,7 @@ MEASURE = MeasureSpec(
     section=Tokens,
     about="tokens in context: where ablating a head hurts most, and which patterns explain them",
     kernel="rllc.measures.tokens.kernel:tokens",
-    variables=HEADS
-    | {f"{name}_mlp": _of_mlp(each) for name, each in HEADS.items() if name not in ATTENTION},
+    variables=HEADS | {f"{name}_mlp": _of_mlp(each) for name, each in HEADS.items() if name not in ATTENTION},
     settings=_settings,
     cost=_cost,
     checks=_checks,

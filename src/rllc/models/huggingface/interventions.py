@@ -42,7 +42,7 @@ class Sites:
         return self.components.units[self._index(component)[0]].output
 
     def columns(self, head: str) -> Tensor:
-        """Return which inputs of the output projection are the output of a head or group: boolean [inputs]."""
+        """Return which inputs of the output projection are the output of a head or group: boolean."""
         layer, index = self._index(head)
         return self.components.units[layer].units[index].columns
 
@@ -209,7 +209,8 @@ def _writer(layer: LayerModules) -> nn.Module | None:
         return None
     if len(layer.mlp) > 1 and tuple(names[id(module)] for module in layer.mlp) not in SEQUENTIAL:
         return None
-    return layer.mlp[-1]
+    *_, last = layer.mlp
+    return last
 
 
 def _residual(module: nn.Module, given: tuple[Any, ...], named: Mapping[str, Any]) -> Tensor | None:

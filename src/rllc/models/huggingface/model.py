@@ -133,9 +133,7 @@ class HuggingFaceModel:
     def forward_pass(self, weights: Weights, batch: Batch) -> interventions.HuggingFacePass:
         """Return the forward pass of a minibatch, whose outputs of heads and MLPs can be replaced."""
         check_names(weights, self.names)
-        return interventions.HuggingFacePass(
-            self.module, self.sites, weights, batch, keep=self.keeps_logits
-        )
+        return interventions.HuggingFacePass(self.module, self.sites, weights, batch, keep=self.keeps_logits)
 
     def mean_outputs(self, weights: Weights, batches: Sequence[Batch]) -> dict[str, Tensor]:
         """Return the mean output of every head and MLP over all contexts and positions: [1, width]."""

@@ -60,7 +60,9 @@ def position_embedding(model: nn.Module, longest: int | None) -> str | None:
     tables = [
         name
         for name, module in model.named_modules()
-        if isinstance(module, nn.Embedding) and module is not tokens and 0 <= len(module.weight) - longest <= 2
+        if isinstance(module, nn.Embedding)
+        and module is not tokens
+        and 0 <= len(module.weight) - longest <= 2
     ]
     return f"{tables[0]}.weight" if len(tables) == 1 else None
 
