@@ -132,6 +132,7 @@ MEASURE = MeasureSpec(
             "rllc.figures.heads.composition:rllc_fig7_kcomposition",
             ("attention_scores",),
             behind=("stages",),
+            requires=("circuits",),
         )
     },
 )
