@@ -87,6 +87,29 @@ def test_replacements_add_up():
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("name", MODELS)
+def test_layers_ahead_of_a_replacement_are_not_run_and_change_nothing(name):
+    module, _, batch = of(name)
+    model = HuggingFaceModel(module)
+    clean = model.forward_pass(model.weights(), batch)
+    head, own = model.heads[-1], model.mlps[-1]
+    new = {head: torch.zeros_like(clean.output(head)), own: clean.output(own).flip(0)}
+    runs = []
+    first = model.components.layers[0].attention
+    hook = first.register_forward_hook(lambda *call: runs.append(call))
+    ahead_of_both = clean.replaced(new)
+    assert not runs
+    whole = clean.replaced(new | {"mlp:0": clean.output("mlp:0")})
+    assert len(runs) == 1
+    hook.remove()
+    torch.testing.assert_close(ahead_of_both.losses, whole.losses, **CLOSE)
+    torch.testing.assert_close(ahead_of_both.output("mlp:0"), clean.output("mlp:0"))
+    again = model.forward_pass(model.weights(), batch)
+    assert torch.equal(again.losses, clean.losses)
+    assert not any("forward" in vars(layer.module) for layer in model.components.layers)
+
+
+@torch.no_grad()
 def test_pass_of_other_weights_is_that_of_a_module_that_has_them():
     module, tokens, batch = of("gpt_neox")
     other = tiny_model("gpt_neox", seed=1)

@@ -1,11 +1,5 @@
-"""Forward passes of a transformers model in which outputs of heads and MLPs are recorded and replaced.
+"""Forward passes of a transformers model in which outputs of heads and MLPs are recorded and replaced."""
 
-Hooks stand at two places of a layer. Before the output projection of its attention, where slices of the input
-are the outputs z of heads (``probe``). After its MLP, whose output is what it adds to the residual stream,
-before a norm that some architectures put there. Hooks are on the module only while it runs.
-"""
-
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,51 +7,19 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rllc.components import parse
-from rllc.models.huggingface.components import Components
 from rllc.models.huggingface.loss import logits
-from rllc.models.huggingface.structure import LayerModules
+from rllc.models.huggingface.sites import Sites, observed
 from rllc.models.loss import token_losses
 from rllc.models.weights import Weights
 from rllc.tasks.batch import Batch
 
-SEQUENTIAL = {("fc1", "fc2")}  # names of modules that together are one MLP, the last of which writes
-
-
-class Sites:
-    """Where outputs of the heads and MLPs of one module are read and replaced."""
-
-    def __init__(self, components: Components):
-        self.components = components
-        self.mlps = {
-            f"mlp:{index}": writer
-            for index, layer in enumerate(components.layers)
-            if (writer := _writer(layer)) is not None
-        }
-
-    def module(self, component: str) -> nn.Module:
-        """Return the module at which a component's output is read: an output projection, or an MLP."""
-        if component in self.mlps:
-            return self.mlps[component]
-        return self.components.units[self._index(component)[0]].output
-
-    def columns(self, head: str) -> Tensor:
-        """Return which inputs of the output projection are the output of a head or group: boolean."""
-        layer, index = self._index(head)
-        return self.components.units[layer].units[index].columns
-
-    def members(self, head: str) -> tuple[int, list[int]]:
-        """Return the layer of a head or group, and its heads in that layer."""
-        layer, index = self._index(head)
-        return layer, list(self.components.units[layer].units[index].heads)
-
-    def _index(self, head: str) -> tuple[int, int]:
-        (part,) = parse(head).parts
-        return part.layer, part.index
-
 
 class HuggingFacePass:
-    """A pass of a minibatch as a ``rllc.models.model.ForwardPass``. Each pass runs the whole module."""
+    """A pass of a minibatch as a ``rllc.models.model.ForwardPass``.
+
+    Where outputs are replaced, the layers ahead of the first replacement are not computed again: they return
+    what they returned in the clean pass.
+    """
 
     def __init__(
         self,
@@ -68,17 +30,26 @@ class HuggingFacePass:
         *,
         keep: bool,
         outputs: Mapping[str, Tensor] | None = None,
+        clean: "HuggingFacePass | None" = None,
     ):
         """Run the module.
 
         keep     ``rllc.models.huggingface.loss.keeps_logits``
         outputs  label -> the output in the place of the component's own
+        clean    the pass of the minibatch with nothing replaced; None: ``outputs`` is empty
         """
         self._module, self._sites, self._weights, self._batch = module, sites, weights, batch
-        self._keep, self._replaced = keep, dict(outputs or {})
+        self._keep, self._replaced, self._clean = keep, dict(outputs or {}), clean
         self._attention: dict[int, Tensor] | None = None
-        with observed(sites, batch.contexts, self._replaced) as self._seen:
-            found = logits(module, weights, batch.contexts, batch.positions, keep=keep)
+        layers = [layer.module for layer in sites.components.layers]
+        if clean is None:
+            with observed(sites, batch.contexts) as self._seen, recorded(layers) as self._returned:
+                found = logits(module, weights, batch.contexts, batch.positions, keep=keep)
+        else:
+            ahead = min(map(sites.layer, self._replaced))
+            with observed(sites, batch.contexts, outputs) as seen, skipped(layers[:ahead], clean._returned):
+                found = logits(module, weights, batch.contexts, batch.positions, keep=keep)
+            self._seen = clean._seen | seen
         self.losses = token_losses(found, batch.targets)
 
     def output(self, component: str) -> Tensor:
@@ -96,62 +67,51 @@ class HuggingFacePass:
     def replaced(self, outputs: Mapping[str, Tensor]) -> "HuggingFacePass":
         if not outputs:
             return self
-        every = self._replaced | dict(outputs)
         return HuggingFacePass(
-            self._module, self._sites, self._weights, self._batch, keep=self._keep, outputs=every
+            self._module,
+            self._sites,
+            self._weights,
+            self._batch,
+            keep=self._keep,
+            outputs=self._replaced | dict(outputs),
+            clean=self._clean or self,
         )
 
 
 @contextmanager
-def observed(
-    sites: Sites, tokens: Tensor, outputs: Mapping[str, Tensor] | None = None
-) -> Iterator[dict[nn.Module, Tensor]]:
-    """Context manager: record the outputs of all heads and MLPs while the module runs, and replace some.
-
-    tokens   the contexts on which it runs: [batch, position]
-    outputs  label -> output in the place of the component's own
-
-    Yields module (``Sites.module``) -> z of all heads of a layer [batch, position, inputs], or what an MLP
-    adds [batch, position, model]: after the replacement. The dict fills as the module runs.
-    """
-    seen: dict[nn.Module, Tensor] = {}
-    new: dict[nn.Module, list[tuple[str, Tensor]]] = {}
-    for component, output in (outputs or {}).items():
-        new.setdefault(sites.module(component), []).append((component, output))
-
-    def entering(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        name = None if given else next(iter(named))
-        z = given[0] if name is None else named[name]
-        by_position = z.reshape(*tokens.shape, -1)
-        if module in new:
-            by_position = by_position.clone()
-            for head, output in new[module]:
-                by_position[..., sites.columns(head)] = output
-            z = by_position.view_as(z)
-        seen[module] = by_position
-        return ((z, *given[1:]), named) if name is None else (given, named | {name: z})
-
-    def leaving(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any], returned: Any) -> Any:
-        written = returned[0] if isinstance(returned, tuple) else returned
-        residual = _residual(module, given, named)
-        own = written if residual is None else written - residual
-        if module not in new:
-            seen[module] = own.reshape(*tokens.shape, -1).clone()  # Falcon adds to it in place
-            return None
-        ((_, output),) = new[module]
-        seen[module] = output.expand(*tokens.shape, own.shape[-1])
-        own = seen[module].reshape(own.shape).clone()
-        written = own if residual is None else own + residual
-        return (written, *returned[1:]) if isinstance(returned, tuple) else written
-
-    units, writers = sites.components.units.values(), sites.mlps.values()
-    hooks = [unit.output.register_forward_pre_hook(entering, with_kwargs=True) for unit in units]
-    hooks += [writer.register_forward_hook(leaving, with_kwargs=True) for writer in writers]
+def recorded(layers: Sequence[nn.Module]) -> Iterator[list[Any]]:
+    """Context manager: record copies of what layers return, in the order in which they run."""
+    returned: list[Any] = []
+    hooks = [
+        layer.register_forward_hook(lambda *call: returned.append(_copied(call[-1]))) for layer in layers
+    ]
     try:
-        yield seen
+        yield returned
     finally:
         for hook in hooks:
             hook.remove()
+
+
+@contextmanager
+def skipped(layers: Sequence[nn.Module], returned: Sequence[Any]) -> Iterator[None]:
+    """Context manager: layers compute nothing and return copies of what they returned before."""
+    own = [layer.__dict__.get("forward") for layer in layers]
+    try:
+        for layer, before in zip(layers, returned, strict=False):
+            layer.forward = lambda *given, _before=before, **named: _copied(_before)
+        yield
+    finally:
+        for layer, forward in zip(layers, own, strict=True):
+            layer.__dict__.pop("forward", None)
+            if forward is not None:
+                layer.forward = forward
+
+
+def _copied(returned: Any) -> Any:
+    """Return what a layer returned, with copies of tensors, which other layers may change in place."""
+    if isinstance(returned, tuple):
+        return tuple(map(_copied, returned))
+    return returned.clone() if isinstance(returned, Tensor) else returned
 
 
 @torch.no_grad()
@@ -200,22 +160,3 @@ def attention_rows(
     rows = {layer: pattern[every, :, queries] for layer, pattern in patterns.items()}
     of_heads = [sites.members(head) for head in sites.components.heads]
     return torch.stack([rows[layer][:, members] for layer, members in of_heads], 1)
-
-
-def _writer(layer: LayerModules) -> nn.Module | None:
-    """Return the module whose output the MLP of a layer adds to the residual stream; None: not known."""
-    names = {id(module): name for name, module in layer.module.named_children()}
-    if not layer.mlp or layer.others:
-        return None
-    if len(layer.mlp) > 1 and tuple(names[id(module)] for module in layer.mlp) not in SEQUENTIAL:
-        return None
-    *_, last = layer.mlp
-    return last
-
-
-def _residual(module: nn.Module, given: tuple[Any, ...], named: Mapping[str, Any]) -> Tensor | None:
-    """Return the residual stream that an MLP adds its output to (BLOOM, MPT); None: the layer adds it."""
-    names = list(inspect.signature(module.forward).parameters)
-    if "residual" not in names:
-        return None
-    return named["residual"] if "residual" in named else given[names.index("residual")]

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from rllc.models.huggingface import interventions
 from rllc.models.huggingface.components import Components
 from rllc.models.huggingface.loss import check_module, check_names, keeps_logits, logits, weights_of
+from rllc.models.huggingface.sites import Sites
 from rllc.models.huggingface.structure import is_rotary, position_embedding, text_config
 from rllc.models.loss import token_losses
 from rllc.models.weights import Weights
@@ -55,9 +56,9 @@ class HuggingFaceModel:
         return keeps_logits(self.module)
 
     @cached_property
-    def sites(self) -> interventions.Sites:
+    def sites(self) -> Sites:
         """Where outputs of heads and MLPs are read. Raises ValueError where heads cannot be found."""
-        return interventions.Sites(self.components)
+        return Sites(self.components)
 
     @property
     def mlps(self) -> list[str]:
