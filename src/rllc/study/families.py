@@ -45,7 +45,8 @@ class Family(NamedTuple):
     facts             facts of the tokens that are part of the shape, beside the keys of the section
     weights           number of weights
     outputs           numbers in one prediction
-    heads             number of attention heads
+    heads             number of attention heads, or of groups that share keys and values
+    mlps              number of MLPs
     forward           CPU seconds of a forward pass; the backward pass takes twice that
     capabilities      optional capabilities beside the functions of ``Model``: keys of ``CAPABILITIES``
     of_layers         those of them that a model without layers lacks
@@ -65,6 +66,7 @@ class Family(NamedTuple):
     outputs: Callable[[Any, Any], int]
     forward: Callable[[Any, Any, Load], float]
     heads: Callable[[Any], int] = lambda model: 0
+    mlps: Callable[[Any], int] = lambda model: 0
     capabilities: frozenset[str] = frozenset()
     of_layers: frozenset[str] = frozenset()
     reads: tuple[str, ...] = ("tokens",)

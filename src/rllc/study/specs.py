@@ -102,6 +102,11 @@ class Work(Generic[S_co]):
         """Return the number of attention heads of the model."""
         return family_of(self.experiment.model).heads(self.experiment.model)
 
+    @property
+    def components(self) -> int:
+        """Return the number of attention heads and MLPs of the model."""
+        return self.heads + family_of(self.experiment.model).mlps(self.experiment.model)
+
     def forward(self, batch_size: int, scored: int | None, *, length: int | None = None) -> float:
         """Return the CPU seconds of a forward pass over one minibatch (``cost.forward``).
 

@@ -32,7 +32,7 @@ class Ablation(ConfigModel):
 def _cost(work: Work[Ablation]) -> Cost:
     section = work.section
     passes = sum(work.forward(count, None) for count in units(work, section.contexts))
-    seconds = (3 * work.heads + 2) * passes
+    seconds = (3 * work.components + 2) * passes
     return Cost(START + seconds, evaluating(work.logits(section.batch_size, None)))
 
 

@@ -54,8 +54,8 @@ def _settings(work: Work[Tokens]) -> dict[str, Any]:
 
 
 def _cost(work: Work[Tokens]) -> Cost:
-    """A pass for the means, one for what every head attends to, and one per head."""
-    section, of, top = work.section, work.heads, _kept(work)
+    """A pass for the means, one for what every head attends to, and one per head and MLP."""
+    section, of, top = work.section, work.components, _kept(work)
     one = work.forward(section.searched, None)
     seconds = len(work.steps) * ((of + 3) * one + 2 * of * top * CLASSIFY)
     length = work.tokenizer.context
