@@ -6,6 +6,7 @@ from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.contexts import by_block
 from rllc.study.cost import START, Cost
 from rllc.study.families import AttentionOnly
+from rllc.study.huggingface.sections import HuggingFace
 from rllc.study.precise import keywords, known_steps, precise_at_field, precise_field, units
 from rllc.study.roles import HeadTypes
 from rllc.study.specs import FigureSpec, Finish, MeasureSpec, Variable, Work
@@ -37,8 +38,11 @@ def _checks(place: str, work: Work[AttentionScores]) -> Iterator[str]:
             f"{place}: attention scores need a language task, from whose tokens random sequences are drawn; "
             "set `attention_scores: null`"
         )
-    if isinstance(experiment.model, AttentionOnly) and length > experiment.model.n_ctx:
-        yield f"{place}.length: {length} exceeds n_ctx {experiment.model.n_ctx}"
+    model = experiment.model
+    if isinstance(model, AttentionOnly) and length > model.n_ctx:
+        yield f"{place}.length: {length} exceeds n_ctx {model.n_ctx}"
+    if isinstance(model, HuggingFace) and length > (model.shape.longest or length):
+        yield f"{place}.length: {length} exceeds the {model.shape.longest} positions of the model"
 
 
 SCORES = ("previous_token", "current_token", "prefix_matching", "prefix_matching_literal")
