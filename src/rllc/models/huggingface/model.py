@@ -134,14 +134,17 @@ class HuggingFaceModel:
     def forward_pass(self, weights: Weights, batch: Batch) -> interventions.HuggingFacePass:
         """Return the forward pass of a minibatch, whose outputs of heads and MLPs can be replaced."""
         check_names(weights, self.names)
+        self._follow(batch.contexts.device)
         return interventions.HuggingFacePass(self.module, self.sites, weights, batch, keep=self.keeps_logits)
 
     def mean_outputs(self, weights: Weights, batches: Sequence[Batch]) -> dict[str, Tensor]:
         """Return the mean output of every head and MLP over all contexts and positions: [1, width]."""
         check_names(weights, self.names)
+        self._follow(next(iter(weights.values())).device)
         return interventions.mean_outputs(self.module, self.sites, weights, batches, keep=self.keeps_logits)
 
     def attention_rows(self, weights: Weights, tokens: Tensor, queries: Tensor) -> Tensor:
         """Return the attention of one query per context: [context, head, member, key]."""
         check_names(weights, self.names)
+        self._follow(tokens.device)
         return interventions.attention_rows(self.module, self.sites, weights, tokens, queries)
