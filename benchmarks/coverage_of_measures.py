@@ -48,7 +48,7 @@ class Measures:
             next_token_batch(part, np.arange(20)) for part in np.split(contexts, len(contexts) // SIZE)
         ]
         found = evaluate(self.weights, batches, model=MODEL, early=1, late=[15, 16], accuracy=True)
-        rises = ablations(self.weights, batches, architecture=MODEL.architecture, seed=seed)
+        rises = ablations(self.weights, batches, model=MODEL, seed=seed)
         of_methods = {
             f"ablation, {method}{ending}": rises[f"ablation{ending}"].sel({"method": method}, drop=True)
             for method in rises["method"].values.tolist()
@@ -75,7 +75,7 @@ class Measures:
     def by(self, seed: int, sequences: int) -> xr.Dataset:
         """Everything that is measured on random sequences."""
         given = {
-            "architecture": MODEL.architecture,
+            "model": MODEL,
             "bos": 51,
             "sequences": sequences,
             "length": 21,

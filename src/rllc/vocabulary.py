@@ -47,6 +47,12 @@ def head_coords(labels: Sequence[str]) -> dict[str, tuple[str, np.ndarray]]:
     }
 
 
+def mlp_coords(labels: Sequence[str]) -> dict[str, tuple[str, np.ndarray]]:
+    """Return the coordinates of the dim ``mlp``: the label ("mlp:1") and the layer."""
+    layers = np.asarray([int(label.split(":")[1]) for label in labels], dtype=np.int32)
+    return {"mlp": ("mlp", np.asarray(labels, dtype=object)), "mlp_layer": ("mlp", layers)}
+
+
 def describe(dataset: xr.Dataset, variables: Mapping[str, tuple[str, str]]) -> xr.Dataset:
     """Give each variable found in ``dataset`` its ``(long_name, units)`` from ``variables``."""
     for name, (long_name, units) in variables.items():

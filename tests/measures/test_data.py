@@ -52,11 +52,10 @@ def test_given_minibatches_that_do_not_fit_are_refused(asked, named):
         InMemoryData(held_out=BATCHES).batches("any", **{"count": 1, "batch_size": 4, "scored": None} | asked)
 
 
-def test_first_token_is_that_of_all_contexts_or_must_be_given():
+def test_first_token_is_that_of_all_contexts_or_given_or_none():
     assert InMemoryData(held_out=CONTEXTS).bos == InMemoryData(held_out=BATCHES).bos == 5
     assert InMemoryData(held_out=CONTEXTS, first=0).bos == 0
-    with pytest.raises(ValueError, match="first"):
-        _ = InMemoryData(held_out=CONTEXTS[:, 1:]).bos
+    assert InMemoryData(held_out=CONTEXTS[:, 1:]).bos is None
 
 
 @pytest.mark.parametrize(

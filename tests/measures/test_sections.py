@@ -78,13 +78,13 @@ def test_fisher_has_its_own_probes_and_contexts_at_every_step():
 def test_ablation_resamples_anew_at_every_step():
     measure = ablation(DATA, contexts=12, batch_size=4)
     batches = DATA.batches("ablation", count=3, batch_size=4, scored=None)
-    by_hand = ablations(WEIGHTS, batches, architecture=MODEL.architecture, seed=SEED)
+    by_hand = ablations(WEIGHTS, batches, model=MODEL, seed=SEED)
     xr.testing.assert_identical(of(measure), by_hand)
 
 
 def test_heads_see_the_same_random_sequences_at_every_step():
     measure = attention_scores(DATA, sequences=6, length=16)
-    given = {"architecture": MODEL.architecture, "bos": 3, "sequences": 6, "length": 16, "seed": 11}
+    given = {"model": MODEL, "bos": 3, "sequences": 6, "length": 16, "seed": 11}
     xr.testing.assert_identical(of(measure), of(measure, step=10))
     scores, gap = head_scores(WEIGHTS, **given), repeat_gap(WEIGHTS, **given)
     for name, value in {**scores.data_vars, **gap.data_vars}.items():
@@ -126,9 +126,9 @@ def test_losses_of_tokens_are_of_the_first_contexts_with_the_kinds_of_their_toke
 
 
 def test_tokens_are_searched_in_the_first_contexts():
-    architecture, contexts = MODEL.architecture, CONTEXTS.contexts[:9]
-    given = {"architecture": architecture, "top": 5, "seed": 11}
-    most, chance = most_affected(WEIGHTS, Contexts(contexts, 4), **given)
+    contexts = CONTEXTS.contexts[:9]
+    given = {"top": 5, "seed": 11}
+    most, chance = most_affected(WEIGHTS, Contexts(contexts, 4), model=MODEL, **given)
     reader = Reader(contexts, tokenizer.token_bytes(DATA.encoder))
-    by_hand = tokens_in_context(most, chance, reader, **given, shown=2)
+    by_hand = tokens_in_context(most, chance, reader, heads=MODEL.heads, **given, shown=2)
     xr.testing.assert_identical(of(tokens(DATA, searched=9, batch_size=4, top=5, shown=2)), by_hand)

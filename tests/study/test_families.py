@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rllc.study import defaults
+from rllc.study.config_model import ConfigError
 from rllc.study.families import CAPABILITIES, FAMILIES, family_of, missing_capabilities
 from rllc.study.parameters import model as facts_of
 from rllc.study.reading import read
@@ -81,3 +82,19 @@ def test_generators_take_the_keys_of_their_sections(config):
         largest = max(part.max() for part in (made.contexts, made.targets) if part is not None)
         assert largest == section.vocabulary - 1  # the separator, or the answer to a positive sum
     assert {row.makes for row in TASKS.values()} <= {"tokens", "vectors"}
+
+
+def test_figures_and_analyses_of_circuits_are_refused_without_them(config, monkeypatch):
+    row = FAMILIES["attention_only"]
+    lacking = row._replace(capabilities=row.capabilities - {"circuits"})
+    monkeypatch.setitem(FAMILIES, "attention_only", lacking)
+    with pytest.raises(ConfigError) as raised:
+        read(config)
+    reason = "a model of the family attention_only has no QK and OV circuits"
+    for place, what in (
+        ("experiments.language.kcomposition", "set it to null"),
+        ("experiments.language.path_patching", "set it to null"),
+        ("figures.rllc_fig7_kcomposition", "take the figure out"),
+    ):
+        assert f"{place}: {reason}; {what}" in str(raised.value)
+    assert "experiments.language.attention_scores" not in str(raised.value)

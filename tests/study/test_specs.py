@@ -37,7 +37,7 @@ def test_results_record_their_settings_under_the_name_of_the_section():
 def test_the_words_of_a_row_are_its_variables_and_those_added():
     words = {spec.name: spec.all_variables for spec in MEASURES}
     assert {"q_composition", "head_type"} < set(words["attention_scores"])
-    assert set(words["ablation"]) == {"ablation", "ablation_se"}
+    assert set(words["ablation"]) == {"ablation", "ablation_se", "ablation_mlp", "ablation_mlp_se"}
 
 
 def test_variables_have_a_name_and_a_unit_or_are_told_both_by_their_kernel():
@@ -146,9 +146,9 @@ def test_units_are_those_of_what_the_words_name():
         "fisher": "fim_trace fim_trace_se fim_trace_head fim_trace_head_se fim_trace_ggn fim_trace_ggn_se "
         "fisher_data fisher_data_se",
         "hessian_rank": "hessian_rank_threshold hessian_max_eigenvalue hessian_min_eigenvalue",
-        "ablation": "ablation ablation_se",
+        "ablation": "ablation ablation_se ablation_mlp ablation_mlp_se",
         "attention_scores": "repeat_gap repeat_gap_se",
-        "tokens": "rise_threshold rise",
+        "tokens": "rise_threshold rise rise_threshold_mlp rise_mlp",
         "path_patching": "loss loss_se rise rise_se rise_into rise_into_se",
         "induction_ablation": "icl_score icl_score_se",
         "metrics": "loss loss_se loss_by_block loss_by_position loss_by_position_se icl_score icl_score_se "
@@ -212,9 +212,10 @@ def test_jobs_of_measures_start_early_or_take_a_gpu_or_share_sequences_as_their_
     assert {spec.target for spec in (*MEASURES, *ANALYSES)} == {"all", "calibrate"}
     requiring = {
         **dict.fromkeys(("sample_heads", "ablation"), ("heads",)),
-        **dict.fromkeys(("attention_scores", "tokens", "path_patching"), ("heads", "attention")),
+        **dict.fromkeys(("attention_scores", "tokens"), ("heads", "attention")),
+            "path_patching": ("heads", "attention", "circuits"),
         **dict.fromkeys(("ngrams", "token_losses"), ("positions", "tokens")),
-        "positions": ("attention", "positions", "tokens"),
+        "positions": ("attention", "learned_positions", "positions", "tokens"),
         "fisher": ("tokens",), "circuits": ("heads", "circuits"), "induction_ablation": ("heads", "positions", "tokens"),
         **dict.fromkeys(("metrics", "hessian", "eigenvalues", "hessian_rank", "sample_full", "sample_other"), ()),
         **dict.fromkeys(("regression_predictions", "structure", "calibration", "dependence"), ()),

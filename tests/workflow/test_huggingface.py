@@ -79,11 +79,11 @@ def checkout(fresh, tmp_path):
     return checkout
 
 
-def run(checkout, *targets, check=True):
+def run(checkout, *targets, check=True, configs=()):
     import forked
     import forked_jobs
 
-    given = ("--cores", "2", "--configfile", OVERLAY, *(("--", *targets) if targets else ()))
+    given = ("--cores", "2", "--configfile", OVERLAY, *configs, *(("--", *targets) if targets else ()))
     done = forked.snakemake(
         *given, folder=checkout.root, environment=forked_jobs.environment(checkout.environment())
     )
@@ -152,3 +152,55 @@ def test_changed_checkpoint_is_measured_again_alone(checkout):
         after = found["loss"]
         assert (after.sel(step=[0, 2]) == before.sel(step=[0, 2])).all()
         assert after.sel(step=10).item() == before.sel(step=0).item()
+
+
+MEASURES = """
+experiments:
+  ours: null
+  theirs:
+    sampling: null
+    ablation: {contexts: 8, batch_size: 4}
+    attention_scores: {sequences: 8, length: 16}
+    head_types: {previous_token: 0.9, current_token: 0.9, prefix_matching: 0.01}
+    tokens: {checkpoints: [10], corpus: docs, searched: 8, batch_size: 4, top: 10, shown: 1}
+    fisher: {probes: 2, batch_size: 2}
+    metrics: {icl_early: [1, 4], icl_late: [9, 14]}
+    induction_ablation: {contexts: 8, batch_size: 4}
+figures: {theirs_heads: null}
+"""
+
+
+def test_heads_and_mlps_are_measured(checkout):
+    checkout.write("config/measures.yaml", MEASURES)
+    measures = ("ablation", "attention_scores", "tokens", "fisher", "induction_ablation")
+    run(checkout, *(f"results/hf/theirs/{name}.nc" for name in measures), configs=("config/measures.yaml",))
+    groups = ["group:0:0", "group:0:1", "group:1:0", "group:1:1"]
+    for name in measures[:-1]:
+        with opened(checkout, f"theirs/{name}") as found:
+            assert found["head"].values.tolist() == groups, name
+    with opened(checkout, "theirs/ablation") as found:
+        assert found["mlp"].values.tolist() == ["mlp:0", "mlp:1"]
+        assert found["ablation_mlp"].attrs["units"] == found["ablation"].attrs["units"]
+        assert (found["ablation_mlp"] != 0).all() and np.isfinite(found["ablation"]).all()
+    with opened(checkout, "theirs/attention_scores") as found:
+        assert found["prefix_matching_by_member"].sizes["member"] == 2
+        assert "k_composition" not in found
+    with opened(checkout, "theirs/induction_ablation") as found:
+        assert "+".join(groups[1:]) in found["ablated"]  # of a random model, every group passes the threshold
+        assert np.isfinite(found["icl_score"].sel(ablated="all")).all()
+    with opened(checkout, "theirs/tokens") as found:
+        assert np.isfinite(found["share_mlp"]).any()
+
+
+def test_measures_that_need_an_attention_only_transformer_are_refused(checkout):
+    checkout.write(
+        "config/measures.yaml",
+        "experiments: {theirs: {circuits: {}, positions: {contexts: 8, batch_size: 4}}}\n",
+    )
+    done = run(checkout, check=False, configs=("config/measures.yaml",))
+    said = done.stdout + done.stderr
+    for name, reason in (
+        ("circuits", "no QK and OV circuits"),
+        ("positions", "no table of position embeddings"),
+    ):
+        assert f"experiments.theirs.{name}: a model of the family huggingface has {reason}" in said

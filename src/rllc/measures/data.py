@@ -31,8 +31,8 @@ class Data(Protocol):
         ...
 
     @property
-    def bos(self) -> int:
-        """The token that begins every context."""
+    def bos(self) -> int | None:
+        """The token that begins every context; None: there is none."""
         ...
 
     @property
@@ -71,7 +71,8 @@ class InMemoryData:
     held_out   contexts, of which minibatches are drawn as in the workflow, or minibatches, which are given
                out in their order
     training   contexts that the model is trained on, integers [total, context]; n-grams are counted in them
-    first      the token that begins every context; None: the one with which all given contexts begin
+    first      the token that begins every context; None: the one with which all given contexts begin, and no
+               token where they begin with different ones
     tokenizer  of the contexts, for measures of text
     parts      datasets of other measures on which a measure builds, by their names
     stream     seed of every random number
@@ -134,17 +135,12 @@ class InMemoryData:
         return self.stream if seeded else derive(self.stream, step)
 
     @property
-    def bos(self) -> int:
-        """The token that begins every context. Raises ValueError where contexts begin with different ones."""
+    def bos(self) -> int | None:
+        """The token that begins every context; None where contexts begin with different tokens."""
         if self.first is not None:
             return self.first
         first = np.unique(self._contexts()[:, 0])
-        if len(first) != 1:
-            raise ValueError(
-                f"contexts begin with {len(first)} different tokens: give InMemoryData(first=...), the token "
-                "that begins every context of the model"
-            )
-        return int(first[0])
+        return int(first[0]) if len(first) == 1 else None
 
     @property
     def encoder(self) -> Tokenizer:

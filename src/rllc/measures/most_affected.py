@@ -1,24 +1,14 @@
-"""The tokens whose loss rises most where a head is mean-ablated (arXiv 2410.02984, App. B)."""
+"""The tokens whose loss rises most where a head or an MLP is mean-ablated (arXiv 2410.02984, App. B)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from rllc.measures.ablation.kernel import mean_outputs
-from rllc.models.loss import token_losses
-from rllc.models.transformer import (
-    Architecture,
-    Weights,
-    attention_inputs,
-    attention_weights,
-    embed,
-    layers,
-    logits_from,
-    unembed,
-)
+from rllc.models.model import ModelWithHeads
+from rllc.models.weights import Weights
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch, next_token_batch
 from rllc.tasks.lazy import LazySequence
@@ -42,11 +32,12 @@ class Contexts(LazySequence[Batch]):
 
 
 class Affected(NamedTuple):
-    """Tokens in context of one head.
+    """Tokens in context of one head or MLP.
 
-    rise       loss after ablating the head minus loss before [tokens], nats
+    rise       loss after ablating it minus loss before [tokens], nats
     context, position  where [tokens]
-    attention  the head's attention there [tokens, length]
+    attention  the head's attention there [tokens, length]; that of an MLP is 1 at the position itself, which
+               is all that it reads
     """
 
     rise: np.ndarray
@@ -78,15 +69,16 @@ class Affected(NamedTuple):
 
 @torch.no_grad()
 def most_affected(
-    weights: Weights, batches: Sequence[Batch], *, architecture: Architecture, top: int, seed: int
+    weights: Weights, batches: Sequence[Batch], *, model: ModelWithHeads, top: int, seed: int
 ) -> tuple[list[Affected], list[Affected]]:
-    """Of every head the ``top`` tokens whose loss rises most when it is mean-ablated, largest first.
+    """Of every head and MLP the ``top`` tokens whose loss rises most when it is mean-ablated, largest first.
 
-    The output z of a head is replaced by its mean over all contexts and positions of ``batches``
+    Its output is replaced by the mean over all contexts and positions of ``batches``
     (``rllc.measures.ablation``); only tokens whose loss rises are kept, never all rises at once.
 
-    Returns them and, as chance, ``top`` positions drawn uniformly from the stream (seed, "chance"), the same
-    for all heads, with each head's attention; their ``rise`` is NaN.
+    Returns them, of ``model.heads`` and then of ``model.mlps``. Returns also, as chance, ``top`` positions
+    drawn uniformly from the stream (seed, "chance"), the same for all, with each head's attention; their
+    ``rise`` is NaN.
 
     Raises ValueError where there are fewer positions than ``top``.
     """
@@ -96,8 +88,8 @@ def most_affected(
             f"{sum(sizes)} positions are searched for the {top} most affected: give more contexts"
         )
     drawn = np.sort(generator(seed, "chance").choice(sum(sizes), top, replace=False))
-    means = mean_outputs(weights, batches, architecture)
-    heads, width = architecture.n_layers * architecture.n_heads, batches[0].contexts.shape[1]
+    means = model.mean_outputs(weights, batches)
+    heads, width = len(means), batches[0].contexts.shape[1]
     # All room at once: arrays that stay, made between larger ones that go, would hold the memory of these.
     most, chance = ([_room(top, width) for _ in range(heads)] for _ in range(2))
     counts, drawn_so_far = [0] * heads, 0
@@ -106,7 +98,7 @@ def most_affected(
         batch = batches[index]
         length = batch.targets.shape[1]
         inside = drawn[(drawn >= first) & (drawn < first + sizes[index])] - first
-        for head, (rise, pattern) in enumerate(_rises(weights, batch, means, architecture)):
+        for head, (rise, pattern) in enumerate(_rises(weights, batch, means, model)):
             so_far = most[head].first(counts[head])
             positive = np.flatnonzero(rise > 0)
             least = so_far.rise[-1] if counts[head] == top else 0.0
@@ -133,20 +125,18 @@ def _at(flat: np.ndarray, rise: np.ndarray, pattern: Tensor, contexts: int, leng
 
 
 def _rises(
-    weights: Weights, batch: Batch, means: Tensor, architecture: Architecture
+    weights: Weights, batch: Batch, means: Mapping[str, Tensor], model: ModelWithHeads
 ) -> Iterator[tuple[np.ndarray, Tensor]]:
-    """Of every head each token's rise of the loss [contexts * scored], and attention [contexts, ., .]."""
-    entering, position = embed(weights, batch.contexts, architecture)
-    every = list(layers(weights, (entering, position), architecture, batch.positions))
-    before = token_losses(unembed(weights, every[-1][1], architecture), batch.targets)
-    for layer, (z, left) in enumerate(every):
-        inputs = attention_inputs(weights, layer, entering, position, architecture)
-        patterns = attention_weights(weights, layer, inputs[0])
-        for head in range(architecture.n_heads):
-            moved = means[layer, head] - z[:, head]
-            changed = left + moved @ weights[f"blocks.{layer}.attn.W_O"][head]
-            stream = (changed, position)
-            logits = logits_from(weights, stream, architecture, batch.positions, layer + 1)
-            rise = token_losses(logits, batch.targets) - before
-            yield rise.flatten().cpu().numpy(), patterns[:, head]
-        entering = left
+    """Yield, for each head and MLP, rises of the loss [contexts * scored] and attention [contexts, ., .]."""
+    clean = model.forward_pass(weights, batch)
+    for component in (*model.heads, *model.mlps):
+        rise = clean.replaced({component: means[component]}).losses - clean.losses
+        own = component in model.mlps
+        pattern = _to_itself(batch.contexts) if own else clean.attention(component)
+        yield rise.flatten().cpu().numpy(), pattern
+
+
+def _to_itself(contexts: Tensor) -> Tensor:
+    """Return the attention of every position to itself: [contexts, length, length]."""
+    count, length = contexts.shape
+    return torch.eye(length, device=contexts.device).expand(count, length, length)

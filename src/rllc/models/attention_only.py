@@ -1,11 +1,13 @@
 """Attention-only transformers as a family of models (``rllc.models.model.Model``)."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+import torch
 from torch import Tensor
 
-from rllc.models import components, initial
+from rllc.models import components, initial, patching
 from rllc.models.loss import next_token_loss, token_losses
 from rllc.models.transformer import Architecture, forward, shapes
 from rllc.models.weights import Weights
@@ -28,10 +30,25 @@ class AttentionOnly:
     """
 
     architecture: Architecture
+    mlps: ClassVar[list[str]] = []
 
     @property
     def heads(self) -> list[str]:
         return head_labels(self.architecture.n_layers, self.architecture.n_heads)
+
+    @property
+    def vocabulary(self) -> int:
+        return self.architecture.d_vocab
+
+    @property
+    def longest(self) -> int:
+        return self.architecture.n_ctx
+
+    @property
+    def position_embedding(self) -> str | None:
+        """The name of the weights of learned positions; None without any."""
+        name = "pos_embed.W_pos"
+        return name if name in self.shapes() else None
 
     def facts(self) -> dict[str, Any]:
         """Return the arguments of ``model``."""
@@ -60,6 +77,17 @@ class AttentionOnly:
 
     def masks(self, component: str) -> dict[str, Tensor] | None:
         return components.masks(component, self.architecture)
+
+    def forward_pass(self, weights: Weights, batch: Batch) -> patching.AttentionOnlyPass:
+        return patching.AttentionOnlyPass(weights, batch, self.architecture)
+
+    def mean_outputs(self, weights: Weights, batches: Sequence[Batch]) -> dict[str, Tensor]:
+        means = patching.mean_outputs(weights, batches, self.architecture)
+        return patching.labelled(means, self.architecture)
+
+    def attention_rows(self, weights: Weights, tokens: Tensor, queries: Tensor) -> Tensor:
+        rows = patching.attention_rows(weights, tokens, queries, self.architecture)
+        return torch.cat(list(rows), dim=1)[:, :, None]
 
 
 def model(**facts: Any) -> AttentionOnly:

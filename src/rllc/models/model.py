@@ -18,7 +18,8 @@ class Model(Protocol):
     require them there:
 
     predictions  ``predictions(weights, batch)``: targets that the model gives as a teacher
-    heads        ``architecture``, an ``rllc.models.transformer.Architecture`` that kernels read
+    heads        the functions of ``ModelWithHeads``
+    circuits     ``architecture``, an ``rllc.models.transformer.Architecture`` that kernels read
 
     A model may also have ``losses_around(weights, components)``: a loss, and for each component a faster one
     that equals it where only the component's weights differ from ``weights``.
@@ -56,6 +57,70 @@ class Model(Protocol):
         """Return boolean masks of a component's coordinates by weight name; None: every weight.
 
         Raises ValueError where the model has no such component.
+        """
+        ...
+
+
+class ForwardPass(Protocol):
+    """One forward pass of a minibatch, in which outputs of heads and MLPs can be replaced.
+
+    The output of a head is what its layer's output projection reads of it, z [batch, position, width]. The
+    output of a group is that of its heads, side by side. The output of an MLP is what it adds to the residual
+    stream. ``position`` are all positions, or the scored ones where the others do not matter.
+    """
+
+    @property
+    def losses(self) -> Tensor:
+        """The loss of each prediction: [batch, scored]."""
+        ...
+
+    def output(self, component: str) -> Tensor:
+        """Return the output of a head, a group or an MLP, by its label."""
+        ...
+
+    def attention(self, head: str) -> Tensor:
+        """Return the attention of a head, or the mean over the heads of a group: [batch, query, key]."""
+        ...
+
+    def replaced(self, outputs: Mapping[str, Tensor]) -> "ForwardPass":
+        """Return the pass in which components have other outputs, and all that follows is computed again.
+
+        outputs  label -> output, or a tensor that expands to it
+        """
+        ...
+
+
+class ModelWithHeads(Model, Protocol):
+    """A model of tokens whose attention heads and MLPs can be observed and replaced."""
+
+    @property
+    def mlps(self) -> list[str]:
+        """The labels ``"mlp:layer"`` of all MLPs whose outputs can be replaced; empty without MLPs."""
+        ...
+
+    @property
+    def vocabulary(self) -> int:
+        """The number of tokens that the model embeds."""
+        ...
+
+    @property
+    def longest(self) -> int | None:
+        """The number of tokens of the longest context; None where there is no limit."""
+        ...
+
+    def forward_pass(self, weights: Weights, batch: Batch) -> ForwardPass:
+        """Return the forward pass of a minibatch, with nothing replaced."""
+        ...
+
+    def mean_outputs(self, weights: Weights, batches: Sequence[Batch]) -> dict[str, Tensor]:
+        """Return the mean output of every head and MLP over all contexts and positions: [1, width]."""
+        ...
+
+    def attention_rows(self, weights: Weights, tokens: Tensor, queries: Tensor) -> Tensor:
+        """Return the attention of one query per context: [context, head, member, key].
+
+        tokens [context, position], queries [context]: the position of the query. ``member`` are the heads of
+        a group; a head has one.
         """
         ...
 

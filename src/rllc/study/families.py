@@ -26,6 +26,7 @@ CAPABILITIES = {
     "heads": "has no attention heads",
     "attention": "has no attention patterns over tokens",
     "circuits": "has no QK and OV circuits",
+    "learned_positions": "has no table of position embeddings",
     "positions": "makes one prediction of a context, so it has no loss by position",
     "tokens": "predicts no tokens, so that no prediction is right or wrong",
     "predictions": "cannot teach: it predicts no distribution",
@@ -44,10 +45,12 @@ class Family(NamedTuple):
     facts             facts of the tokens that are part of the shape, beside the keys of the section
     weights           number of weights
     outputs           numbers in one prediction
-    heads             number of attention heads
+    heads             number of attention heads, or of groups that share keys and values
+    mlps              number of MLPs
     forward           CPU seconds of a forward pass; the backward pass takes twice that
     capabilities      optional capabilities beside the functions of ``Model``: keys of ``CAPABILITIES``
     of_layers         those of them that a model without layers lacks
+    of_model          further capabilities of one model of the family
     reads             kinds of input: ``tokens``, ``vectors``
     sources           where its checkpoints come from: values of ``checkpoints.source``
     ramps             whether the learning rate of its later layers can rise by itself
@@ -64,8 +67,10 @@ class Family(NamedTuple):
     outputs: Callable[[Any, Any], int]
     forward: Callable[[Any, Any, Load], float]
     heads: Callable[[Any], int] = lambda model: 0
+    mlps: Callable[[Any], int] = lambda model: 0
     capabilities: frozenset[str] = frozenset()
     of_layers: frozenset[str] = frozenset()
+    of_model: Callable[[Any], frozenset[str]] = lambda model: frozenset()
     reads: tuple[str, ...] = ("tokens",)
     sources: tuple[str, ...] = ("train",)
     ramps: bool = True
@@ -233,7 +238,9 @@ FAMILIES: dict[str, Family] = {
         outputs=huggingface.vocabulary,
         forward=_huggingface_forward,
         heads=huggingface.heads,
-        capabilities=frozenset({"heads", "positions", "tokens", "predictions"}),
+        mlps=lambda model: model.n_layers,
+        capabilities=frozenset({"heads", "attention", "positions", "tokens", "predictions"}),
+        of_model=huggingface.capabilities,
         sources=("train", "huggingface"),
         ramps=False,
         check_tokenizer=huggingface.check_tokens,
@@ -265,6 +272,6 @@ def missing_capabilities(model: ModelSection, requires: Iterable[str]) -> list[s
     """Return a sentence for each required capability that the model's family lacks."""
     family = family_of(model)
     bare = getattr(model, "n_layers", None) == 0
-    here = family.capabilities - (family.of_layers if bare else frozenset())
+    here = (family.capabilities | family.of_model(model)) - (family.of_layers if bare else frozenset())
     name = "a model without layers" if bare else f"a model of the family {model.family}"
     return [f"{name} {CAPABILITIES[capability]}" for capability in requires if capability not in here]

@@ -278,7 +278,7 @@ FIGURES: dict[str, FigureSpec] = {
     "stage_figB4_lissajous": FigureSpec(_at("positions:stage_figB4_lissajous"), ("positions",), (), "stages"),
     "stage_figB5": _heads(
         "composition:stage_figB5", "attention_scores", uses=("stages",), category="stages", stages=False
-    ),
+    )._replace(requires=("circuits",)),
     "stage_figB6": _stages("behaviour:stage_figB6", "metrics", "llc", "ngrams", "positions"),
     "stage_figB2": _stages("development:stage_figB2", "metrics", "llc"),
     "stage_figB7": _stages("development:stage_figB2", "metrics", "llc"),

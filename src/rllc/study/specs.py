@@ -52,6 +52,7 @@ class FigureSpec(NamedTuple):
     behind    datasets of the stages behind its panels, which are read if the config asks for ``stages``: the
               LLC that gives them may cost more than all that the figure needs
     seeds     smallest number of training seeds that the experiment needs
+    requires  capabilities of the model's family that it needs beside those of its datasets
     """
 
     draws: str
@@ -63,6 +64,7 @@ class FigureSpec(NamedTuple):
     seeds: int = 1
     others: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
 
     def reads(self, *, stages: bool) -> tuple[str, ...]:
         """Return the optional datasets, with those of the stages behind its panels or without."""
@@ -99,6 +101,11 @@ class Work(Generic[S_co]):
     def heads(self) -> int:
         """Return the number of attention heads of the model."""
         return family_of(self.experiment.model).heads(self.experiment.model)
+
+    @property
+    def components(self) -> int:
+        """Return the number of attention heads and MLPs of the model."""
+        return self.heads + family_of(self.experiment.model).mlps(self.experiment.model)
 
     def forward(self, batch_size: int, scored: int | None, *, length: int | None = None) -> float:
         """Return the CPU seconds of a forward pass over one minibatch (``cost.forward``).
@@ -185,7 +192,7 @@ class MeasureSpec:
     settings    job -> keyword arguments of the kernel: plain data, all settings that results depend on
     checks      (config key, job) -> problems of the section, one sentence each
     requires    capabilities of the model's family that it needs (``rllc.study.families``); with ``heads`` a
-                kernel may read ``model.architecture``
+                kernel may read the functions of ``rllc.models.model.ModelWithHeads``
     reads       inputs beside checkpoints and blocks: ``tokenizer``
     after       measures without distributions that it depends on (for example, types of heads). It
                 reads their part for the same seed and the last chunk of checkpoints
@@ -268,6 +275,7 @@ class AnalysisSpec:
     variables  variables of the dataset, by name
     reads      required datasets
     uses       optional datasets; shell patterns are allowed
+    requires   capabilities of the model's family that it needs beside those of the datasets
     section    class of the config section; None: ``of`` gives a section that another specification declares
     of         experiment -> its config section; None: the section with the analysis's name
     settings   job -> keyword arguments of the function
@@ -284,6 +292,7 @@ class AnalysisSpec:
     variables: Mapping[str, Variable]
     reads: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
     section: type[ConfigModel] | None = None
     of: Callable[[Setup], ConfigModel | None] | None = None
     settings: Callable[[Work[Any]], dict[str, Any]] = lambda work: work.section.model_dump()

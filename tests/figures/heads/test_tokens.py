@@ -19,6 +19,7 @@ from rllc.figures.page import INK, SCHEMES
 from rllc.figures.tokens_page import ORANGES, TARGET, tokens_in_context
 from rllc.measures.most_affected import Contexts, most_affected
 from rllc.measures.tokens.kernel import tokens_in_context as measure
+from rllc.models.attention_only import AttentionOnly
 from rllc.tasks.language.patterns import PATTERNS, Reader
 
 VOCABULARY, CONTEXT, TOP = 40, 31, 120
@@ -35,8 +36,10 @@ def tokens():
     architecture, weights = induction_model(VOCABULARY, CONTEXT)
     words = [f" w{n}".encode() for n in range(VOCABULARY)]
     pieces = [None, *HOSTILE, *words][:VOCABULARY]
-    most, chance = most_affected(weights, Contexts(contexts, 4), architecture=architecture, top=TOP, seed=0)
-    given = {"architecture": architecture, "top": TOP, "shown": 3, "seed": 0}
+    most, chance = most_affected(
+        weights, Contexts(contexts, 4), model=AttentionOnly(architecture), top=TOP, seed=0
+    )
+    given = {"heads": AttentionOnly(architecture).heads, "top": TOP, "shown": 3, "seed": 0}
     one = measure(most, chance, Reader(contexts, pieces), **given)
     parts = [one.expand_dims(seed=[0], step=[step]) for step in (10, 20)]
     made = xr.concat(parts, "step", data_vars="all", coords="minimal", compat="override")

@@ -1,4 +1,4 @@
-"""Ablations against hooks on TransformerLens, which replaces activations of the very same model."""
+"""Ablations against hooks on TransformerLens, and against copies of transformers' models with other modules."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from intervals import coverages
 from scipy import stats
+from surgery import losses, with_others, with_output
+from tiny_transformers import tiny_model, tokens_of
 
 from rllc.measures.ablation.kernel import METHODS, _another_context, ablations
 from rllc.models.attention_only import AttentionOnly
+from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.models.loss import next_token_loss, token_losses
 from rllc.models.model import TaughtBatches
 from rllc.models.transformer import Architecture, shapes
@@ -79,7 +82,7 @@ def test_equal_to_hooks_on_transformer_lens(variant):
         batches = TaughtBatches(batches, random_weights(architecture, seed=1), AttentionOnly(architecture))
     with torch.no_grad():
         expected = with_hooks(weights, list(batches), architecture, seed=3)
-    found = ablations(weights, batches, architecture=architecture, seed=3)
+    found = ablations(weights, batches, model=AttentionOnly(architecture), seed=3)
     got = found.ablation
     assert got.dims == found.ablation_se.dims == ("head", "method")
     assert list(got["method"].values) == ["zero", "mean", "resample"]
@@ -103,12 +106,12 @@ def test_intervals_contain_the_rise_of_all_contexts():
     weights = random_weights(architecture)
     population = generator(5, "test").integers(0, 11, (2048, 9))
     batches = [next_token_batch(part, np.arange(8)) for part in np.split(population, 8)]
-    truth = ablations(weights, batches, architecture=architecture, seed=0).ablation.sel(head="0:1")
+    truth = ablations(weights, batches, model=AttentionOnly(architecture), seed=0).ablation.sel(head="0:1")
 
     def redraw(seed: int) -> xr.Dataset:
         rows = generator(seed, "rows").integers(0, len(population), 32)
         drawn = [next_token_batch(population[rows], np.arange(8))]
-        found = ablations(weights, drawn, architecture=architecture, seed=seed).sel(head="0:1")
+        found = ablations(weights, drawn, model=AttentionOnly(architecture), seed=seed).sel(head="0:1")
         return xr.Dataset(
             {
                 f"{method}{ending}": found[f"ablation{ending}"].sel({"method": method}, drop=True)
@@ -125,7 +128,9 @@ def test_intervals_contain_the_rise_of_all_contexts():
 def test_zero_ablation_is_zeroing_the_output_matrix():
     architecture = Architecture(2, 3, 12, 4, 9, 11)
     weights, batches = random_weights(architecture), random_batches(architecture)
-    got = ablations(weights, batches, architecture=architecture, seed=0).ablation.sel({"method": "zero"})
+    got = ablations(weights, batches, model=AttentionOnly(architecture), seed=0).ablation.sel(
+        {"method": "zero"}
+    )
     loss = next_token_loss(architecture)
     before = sum(loss(weights, batch) for batch in batches) / len(batches)
     for label in got["head"].values:
@@ -140,7 +145,7 @@ def test_a_head_that_writes_nothing_costs_nothing():
     architecture = Architecture(2, 2, 12, 4, 9, 11)
     weights = random_weights(architecture)
     weights["blocks.0.attn.W_O"][1] = 0
-    got = ablations(weights, random_batches(architecture), architecture=architecture, seed=0).ablation
+    got = ablations(weights, random_batches(architecture), model=AttentionOnly(architecture), seed=0).ablation
     assert np.all(got.sel(head="0:1").values == 0)
     assert np.all(got.sel(head="0:0").values != 0)
 
@@ -148,7 +153,9 @@ def test_a_head_that_writes_nothing_costs_nothing():
 def test_only_resampling_depends_on_the_seed():
     architecture = Architecture(1, 2, 12, 4, 9, 11)
     weights, batches = random_weights(architecture), random_batches(architecture)
-    one, same, other = (ablations(weights, batches, architecture=architecture, seed=s) for s in (1, 1, 2))
+    one, same, other = (
+        ablations(weights, batches, model=AttentionOnly(architecture), seed=s) for s in (1, 1, 2)
+    )
     assert one.identical(same)
     assert np.array_equal(one.ablation[:, :2], other.ablation[:, :2])
     assert not np.array_equal(one.ablation[:, 2], other.ablation[:, 2])
@@ -165,7 +172,48 @@ def test_bad_input_is_refused():
     architecture = Architecture(1, 2, 12, 4, 9, 11)
     weights, batches = random_weights(architecture), random_batches(architecture)
     with pytest.raises(ValueError, match="no batches"):
-        ablations(weights, [], architecture=architecture, seed=0)
+        ablations(weights, [], model=AttentionOnly(architecture), seed=0)
     alone = [Batch(b.contexts[:1], b.positions, b.targets[:1]) for b in batches]
     with pytest.raises(ValueError, match="one context"):
-        ablations(weights, alone, architecture=architecture, seed=0)
+        ablations(weights, alone, model=AttentionOnly(architecture), seed=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["gpt2", "gpt_neox", "llama_groups", "bloom"])
+def test_heads_and_mlps_of_transformers_equal_copies_with_other_modules(name):
+    module = tiny_model(name)
+    model, tokens = HuggingFaceModel(module), tokens_of(module, 8)
+    batches = [next_token_batch(part.numpy(), np.arange(8)) for part in tokens.split(4)]
+    found = ablations(model.weights(), batches, model=model, seed=3)
+    assert found["ablation"]["head"].values.tolist() == model.heads
+    assert found["ablation_mlp"]["mlp"].values.tolist() == ["mlp:0", "mlp:1"]
+    assert found["mlp_layer"].values.tolist() == [0, 1]
+    before, means = losses(module, tokens), model.mean_outputs(model.weights(), batches)
+    for component in (*model.heads, *model.mlps):
+        dim, ending = ("mlp", "_mlp") if component in model.mlps else ("head", "")
+        got, error = (found[f"ablation{ending}{se}"].sel({dim: component}) for se in ("", "_se"))
+        mean = means[component][0]
+        for method, output in (("zero", torch.zeros_like(mean)), ("mean", mean)):
+            rises = (losses(with_output(module, component, output), tokens) - before).mean(1).numpy()
+            assert float(got.sel({"method": method})) == pytest.approx(rises.mean(), abs=5e-6)
+            assert float(error.sel({"method": method})) == pytest.approx(stats.sem(rises), abs=5e-6)
+
+
+@torch.no_grad()
+def test_resampled_heads_and_mlps_of_transformers_are_those_of_other_contexts():
+    module = tiny_model("gpt_neox")
+    model, tokens = HuggingFaceModel(module), tokens_of(module, 5)
+    found = ablations(model.weights(), [next_token_batch(tokens.numpy(), np.arange(8))], model=model, seed=3)
+    others = _another_context(5, generator(3, "resample", 0))
+    for dim, ending, component in (("head", "", "1:2"), ("mlp", "_mlp", "mlp:0")):
+        rise = losses(with_others(module, component, others), tokens) - losses(module, tokens)
+        got = found[f"ablation{ending}"].sel({dim: component, "method": "resample"})
+        assert float(got) == pytest.approx(float(rise.mean()), abs=5e-6)
+
+
+def test_attention_only_transformers_have_no_ablation_of_mlps():
+    architecture = Architecture(1, 2, 12, 4, 9, 11)
+    found = ablations(
+        random_weights(architecture), random_batches(architecture), model=AttentionOnly(architecture), seed=0
+    )
+    assert set(found) == {"ablation", "ablation_se"}

@@ -7,8 +7,19 @@ from hooked import as_hooked
 from intervals import coverages
 from planted import induction_model
 from scipy import stats
+from surgery import losses
+from tiny_transformers import tiny_model, tokens_of
 
-from rllc.measures.attention_scores.kernel import _matching, _plain, head_scores, repeat_gap
+from rllc.measures.attention_scores.kernel import (
+    _matching,
+    _plain,
+    attention_scores,
+    head_scores,
+    repeat_gap,
+)
+from rllc.measures.data import InMemoryData
+from rllc.models.attention_only import AttentionOnly
+from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
 
@@ -21,7 +32,7 @@ def random_weights(architecture: Architecture) -> dict[str, torch.Tensor]:
 
 def test_built_heads_score_one():
     architecture, weights = induction_model(vocabulary=30, context=32)
-    got = head_scores(weights, architecture=architecture, bos=4, sequences=50, length=32, seed=0)
+    got = head_scores(weights, model=AttentionOnly(architecture), bos=4, sequences=50, length=32, seed=0)
     assert got.previous_token.sel(head="0:0").item() == pytest.approx(1)
     assert got.current_token.sel(head="0:0").item() == pytest.approx(0)
     assert got.previous_token.sel(head="0:1").item() == pytest.approx(0)
@@ -32,7 +43,7 @@ def test_built_heads_score_one():
 
 def test_an_even_head_scores_one_over_the_context():
     architecture, weights = induction_model(vocabulary=30, context=32)
-    got = head_scores(weights, architecture=architecture, bos=4, sequences=50, length=32, seed=0)
+    got = head_scores(weights, model=AttentionOnly(architecture), bos=4, sequences=50, length=32, seed=0)
     _, last = _plain(generator(0, "plain"), 30, 4, 50, 32)
     _, _, second = _matching(generator(0, "matching"), 30, 4, 50, 32)
     even = got.sel(head="1:1")
@@ -43,7 +54,12 @@ def test_an_even_head_scores_one_over_the_context():
 def test_blocks_of_sequences_have_the_mean_of_all():
     architecture = Architecture(n_layers=1, n_heads=2, d_model=8, d_head=4, n_ctx=32, d_vocab=9)
     got = head_scores(
-        random_weights(architecture), architecture=architecture, bos=4, sequences=48, length=32, seed=0
+        random_weights(architecture),
+        model=AttentionOnly(architecture),
+        bos=4,
+        sequences=48,
+        length=32,
+        seed=0,
     )
     for name in ("previous_token", "prefix_matching"):
         assert got[f"{name}_by_block"].dims == ("head", "block")
@@ -52,7 +68,7 @@ def test_blocks_of_sequences_have_the_mean_of_all():
 
 def test_an_induction_head_lowers_the_repeated_loss():
     architecture, weights = induction_model(vocabulary=200, context=32)
-    given = {"architecture": architecture, "bos": 4, "sequences": 40, "length": 32, "seed": 0}
+    given = {"model": AttentionOnly(architecture), "bos": 4, "sequences": 40, "length": 32, "seed": 0}
     assert repeat_gap(weights, **given).repeat_gap.item() < -5
     weights["blocks.1.attn.W_O"][0] = 0
     assert repeat_gap(weights, **given).repeat_gap.item() == pytest.approx(0)
@@ -63,7 +79,9 @@ def test_an_induction_head_lowers_the_repeated_loss():
 def test_equal_to_patterns_of_transformer_lens(layers, positions, norm):
     architecture = Architecture(layers, 2, 12, 4, 24, 15, positions, norm)
     weights = random_weights(architecture)
-    got = head_scores(weights, architecture=architecture, bos=14, sequences=21, length=22, seed=3, chunk=8)
+    got = head_scores(
+        weights, model=AttentionOnly(architecture), bos=14, sequences=21, length=22, seed=3, chunk=8
+    )
     model = as_hooked(weights, architecture)
 
     def attended(tokens: np.ndarray, query: int, key: int) -> np.ndarray:
@@ -97,7 +115,7 @@ def test_intervals_contain_the_known_scores_of_an_even_head():
         "previous_token": previous, "current_token": previous,
         "prefix_matching": literal, "prefix_matching_literal": literal,
     }  # fmt: skip
-    given = {"architecture": architecture, "bos": 4, "sequences": 40, "length": 32, "chunk": 40}
+    given = {"model": AttentionOnly(architecture), "bos": 4, "sequences": 40, "length": 32, "chunk": 40}
     found = coverages(
         lambda seed: head_scores(weights, **given, seed=seed).sel(head="1:1"), truth, redraws=200, units=40
     )
@@ -107,7 +125,9 @@ def test_intervals_contain_the_known_scores_of_an_even_head():
 def test_repeat_gap_equals_transformer_lens():
     architecture = Architecture(2, 2, 12, 4, 24, 15)
     weights = random_weights(architecture)
-    got = repeat_gap(weights, architecture=architecture, bos=3, sequences=21, length=24, seed=3, chunk=8)
+    got = repeat_gap(
+        weights, model=AttentionOnly(architecture), bos=3, sequences=21, length=24, seed=3, chunk=8
+    )
     segment = generator(3, "repeat").integers(0, 14, (21, 11))
     segment += segment >= 3
     tokens = torch.from_numpy(np.concatenate([np.full((21, 1), 3), segment, segment], axis=1))
@@ -123,7 +143,7 @@ def test_repeat_gap_equals_transformer_lens():
 def test_intervals_contain_the_repeat_gap_of_many_sequences():
     architecture = Architecture(2, 1, 8, 4, 16, 6)
     weights = random_weights(architecture)
-    given = {"architecture": architecture, "bos": 0, "length": 16}
+    given = {"model": AttentionOnly(architecture), "bos": 0, "length": 16}
     truth = float(repeat_gap(weights, **given, sequences=20000, seed=-1 % 2**32, chunk=2000).repeat_gap)
     found = coverages(
         lambda seed: repeat_gap(weights, **given, sequences=40, seed=seed, chunk=40),
@@ -160,7 +180,7 @@ def test_plain_sequences_are_of_the_authors_lengths():
 def test_results_do_not_depend_on_chunks_or_the_global_generator():
     architecture = Architecture(2, 2, 12, 4, 24, 15)
     weights = random_weights(architecture)
-    given = {"architecture": architecture, "bos": 0, "sequences": 10, "length": 20, "seed": 1}
+    given = {"model": AttentionOnly(architecture), "bos": 0, "sequences": 10, "length": 20, "seed": 1}
     torch.manual_seed(1)
     one = head_scores(weights, **given, chunk=3)
     torch.manual_seed(2)
@@ -173,7 +193,7 @@ def test_results_do_not_depend_on_chunks_or_the_global_generator():
 def test_one_sequence_has_no_error(measure):
     architecture = Architecture(1, 2, 12, 4, 24, 15)
     got = measure(
-        random_weights(architecture), architecture=architecture, bos=0, sequences=1, length=20, seed=1
+        random_weights(architecture), model=AttentionOnly(architecture), bos=0, sequences=1, length=20, seed=1
     )
     for name, values in got.items():
         assert np.isnan(values).all() == str(name).endswith(("_se", "_by_block")), name
@@ -191,6 +211,68 @@ def test_one_sequence_has_no_error(measure):
 )
 def test_bad_input_is_refused(measure, change, message):
     architecture = Architecture(1, 2, 12, 4, 24, 15)
-    given = {"architecture": architecture, "bos": 0, "sequences": 4, "length": 20, "seed": 1} | change
+    given = {"model": AttentionOnly(architecture), "bos": 0, "sequences": 4, "length": 20, "seed": 1} | change
     with pytest.raises(ValueError, match=message):
         measure(random_weights(architecture), **given)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["gpt2", "gpt_neox", "llama_groups"])
+@pytest.mark.parametrize("bos", [None, 7])
+def test_scores_of_transformers_equal_the_attention_that_they_return(name, bos):
+    module = tiny_model(name)
+    model = HuggingFaceModel(module)
+    got = head_scores(model.weights(), model=model, bos=bos, sequences=9, length=24, seed=3, chunk=4)
+
+    def attended(tokens: np.ndarray, query: int, key: int) -> np.ndarray:
+        returned = module(input_ids=torch.from_numpy(tokens)[None], output_attentions=True).attentions
+        return torch.cat([each[0, :, query, key] for each in returned]).numpy()
+
+    plain = zip(*_plain(generator(3, "plain"), 53, bos, 9, 24), strict=True)
+    matching = list(zip(*_matching(generator(3, "matching"), 53, bos, 9, 24), strict=True))
+    found = {
+        "previous_token": [attended(tokens[: p + 1], -1, -2) for tokens, p in plain],
+        "prefix_matching": [attended(tokens, second, first + 1) for tokens, first, second in matching],
+        "prefix_matching_literal": [attended(tokens, second, first) for tokens, first, second in matching],
+    }
+    for score, values in found.items():
+        by_member = np.asarray(values).reshape(9, len(model.heads), -1)
+        means, best = by_member.mean(0), by_member.mean(0).argmax(1)
+        every = np.arange(len(model.heads))
+        np.testing.assert_allclose(got[score], means.max(1), rtol=1e-4, atol=1e-6)
+        errors = stats.sem(by_member, axis=0)[every, best]
+        np.testing.assert_allclose(got[f"{score}_se"], errors, rtol=1e-3, atol=1e-6)
+        if name == "llama_groups":
+            np.testing.assert_allclose(got[f"{score}_by_member"], means, rtol=1e-4, atol=1e-6)
+    assert ("previous_token_by_member" in got) == (name == "llama_groups")
+    assert got["head"].values.tolist() == model.heads
+
+
+def test_sequences_without_a_bos_begin_with_any_token():
+    tokens, _ = _plain(generator(0, "plain"), 9, None, 200, 32)
+    assert set(np.unique(tokens[:, 0])) == set(range(9))
+    tokens, first, second = _matching(generator(0, "matching"), 9, None, 200, 32)
+    every = np.arange(200)
+    repeated = tokens[every, first]
+    assert np.array_equal(tokens[every, second], repeated)
+    assert ((tokens == repeated[:, None]).sum(1) == 2).all()
+    assert len(np.unique(tokens[:, 0])) == 9
+
+
+@torch.no_grad()
+def test_repeat_gap_without_a_bos_is_that_of_two_copies():
+    module = tiny_model("gpt_neox")
+    model = HuggingFaceModel(module)
+    got = repeat_gap(model.weights(), model=model, bos=None, sequences=6, length=17, seed=3, chunk=4)
+    segment = torch.from_numpy(generator(3, "repeat").integers(0, 53, (6, 8)))
+    lost = losses(module, torch.cat([segment, segment], 1))  # of tokens 1 .. 15
+    gap = lost[:, 8:].mean(1) - lost[:, :7].mean(1)
+    assert float(got["repeat_gap"]) == pytest.approx(float(gap.mean()), abs=1e-5)
+    assert float(got["repeat_gap_se"]) == pytest.approx(float(stats.sem(gap)), abs=1e-5)
+
+
+def test_the_measure_leaves_composition_out_where_models_have_no_circuits():
+    model = HuggingFaceModel(tiny_model("gpt_neox"))
+    data = InMemoryData(held_out=tokens_of(model.module, 8).numpy())
+    got = attention_scores(data, sequences=20, length=16)(model.weights(), model, 0)
+    assert "k_composition" not in got and "repeat_gap" in got

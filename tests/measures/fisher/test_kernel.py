@@ -5,13 +5,17 @@ import itertools
 import numpy as np
 import pytest
 import torch
+import xarray as xr
+from tiny_transformers import tiny_model, tokens_of
 
-from rllc.measures.fisher.kernel import fisher_traces, gauss_newton_form, generated_batches
+from rllc.measures.data import InMemoryData
+from rllc.measures.fisher.kernel import fisher, fisher_traces, gauss_newton_form, generated_batches
 from rllc.measures.hessian.kernel import hessian_times
 from rllc.measures.traces import signs
 from rllc.models.attention_only import AttentionOnly
+from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.models.transformer import Architecture
-from rllc.tasks.batch import Batch
+from rllc.tasks.batch import Batch, next_token_batch
 
 BOS, VOCABULARY, CONTEXT = 0, 3, 3
 MODEL = AttentionOnly(
@@ -110,3 +114,19 @@ def test_contexts_have_the_models_law(weights, every_context):
 def test_a_context_of_one_token_is_refused(weights):
     with pytest.raises(ValueError, match="expected at least 2"):
         generated_batches(MODEL, weights, shape=(1, 1, 1), bos=BOS, seed=0)
+
+
+def test_contexts_without_a_bos_begin_as_text_does():
+    model = HuggingFaceModel(tiny_model("gpt_neox"))
+    text = tokens_of(model.module, 12).numpy()
+    held_out = [next_token_batch(part, np.arange(8)) for part in np.split(text, 3)]
+    data = InMemoryData(held_out=held_out)
+    assert data.bos is None
+    first = torch.from_numpy(text[:, 0])
+    made = generated_batches(model, model.weights(), shape=(3, 4, 6), bos=first, seed=data.seed(0))
+    assert torch.equal(torch.cat([batch.contexts[:, 0] for batch in made]), first)
+    found = fisher(data, probes=3, batch_size=4, context=6)(model.weights(), model, 0)
+    expected = fisher_traces(model, model.weights(), made, held_out, probes=3, seed=data.seed(0))
+    xr.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert found["fim_trace_head"]["head"].values.tolist() == model.heads
+    assert float(found["fim_trace_ggn"]) > 0

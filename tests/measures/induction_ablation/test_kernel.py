@@ -6,11 +6,14 @@ import torch
 import xarray as xr
 from hooked import as_hooked
 from planted import induction_model
+from surgery import losses, with_output
+from tiny_transformers import tiny_model, tokens_of
 
 from rllc.measures.data import InMemoryData
 from rllc.measures.induction_ablation.kernel import induction_ablation, left_out, scores
 from rllc.measures.metrics.kernel import evaluate
 from rllc.models.attention_only import AttentionOnly, model
+from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
 from rllc.tasks.batch import next_token_batch
@@ -29,7 +32,7 @@ def random_weights(shape=SHAPE):
 
 def test_nothing_ablated_is_the_score_of_the_metrics():
     weights = random_weights()
-    got = scores(weights, BATCHES, {"none": []}, architecture=SHAPE, early=EARLY, late=LATE).sel(
+    got = scores(weights, BATCHES, {"none": []}, model=AttentionOnly(SHAPE), early=EARLY, late=LATE).sel(
         ablated="none"
     )
     plain = evaluate(weights, BATCHES, model=AttentionOnly(SHAPE), early=EARLY, late=LATE)
@@ -37,16 +40,17 @@ def test_nothing_ablated_is_the_score_of_the_metrics():
     assert float(got["icl_score_se"]) == pytest.approx(float(plain["icl_score_se"]), abs=1e-12)
 
 
-@pytest.mark.parametrize("heads", [[(1, 2)], [(1, 0), (1, 2)], [(0, 1), (1, 0)]])
+@pytest.mark.parametrize("heads", [["1:2"], ["1:0", "1:2"], ["0:1", "1:0"]])
 def test_equal_to_hooks_on_transformer_lens(heads):
     weights, tokens = random_weights(), torch.from_numpy(CONTEXTS)
+    indices = [tuple(map(int, head.split(":"))) for head in heads]
     lens = as_hooked(weights, SHAPE)
     _, cache = lens.run_with_cache(tokens)
-    mean = {(n, h): cache[f"blocks.{n}.attn.hook_z"][:, :, h].mean((0, 1)) for n, h in heads}
+    mean = {(n, h): cache[f"blocks.{n}.attn.hook_z"][:, :, h].mean((0, 1)) for n, h in indices}
 
     def replace(z, hook):
         z = z.clone()
-        for n, h in heads:
+        for n, h in indices:
             if hook.layer() == n:
                 z[:, :, h] = mean[n, h]
         return z
@@ -56,7 +60,9 @@ def test_equal_to_hooks_on_transformer_lens(heads):
         logits = lens.run_with_hooks(tokens, fwd_hooks=hooks)[:, :-1].log_softmax(-1)
     lost = -logits.gather(-1, tokens[:, 1:, None])[..., 0]
     expected = lost[:, LATE].mean(1) - lost[:, EARLY].mean(1)
-    got = scores(weights, BATCHES, {"x": heads}, architecture=SHAPE, early=EARLY, late=LATE).sel(ablated="x")
+    got = scores(weights, BATCHES, {"x": heads}, model=AttentionOnly(SHAPE), early=EARLY, late=LATE).sel(
+        ablated="x"
+    )
     assert float(got["icl_score"]) == pytest.approx(float(expected.mean()), abs=1e-10)
     assert float(got["icl_score_se"]) == pytest.approx(float(expected.std() / 10**0.5), abs=1e-10)
 
@@ -81,9 +87,9 @@ def test_of_two_planted_heads_the_one_of_these_tokens_does_it_all(own):
     first = np.stack([random.permutation(6) + 6 * own for _ in range(8)])
     contexts = np.hstack([np.full((8, 1), 6 * own), first, first])
     batches = [next_token_batch(contexts, np.arange(12))]
-    ablated = left_out([(1, 0), (1, 1)])
+    ablated = left_out(["1:0", "1:1"])
     assert list(ablated) == ["none", "1:1", "1:0", "all"]
-    got = scores(weights, batches, ablated, architecture=shape, early=range(1, 5), late=range(8, 12))
+    got = scores(weights, batches, ablated, model=AttentionOnly(shape), early=range(1, 5), late=range(8, 12))
     value = {name: float(got["icl_score"].sel(ablated=name)) for name in ablated}
     mine, other = f"1:{own}", f"1:{1 - own}"
     assert value["none"] < -3
@@ -94,7 +100,7 @@ def test_of_two_planted_heads_the_one_of_these_tokens_does_it_all(own):
 
 @pytest.mark.parametrize(
     ("heads", "names"),
-    [([], ["none"]), ([(1, 3)], ["none", "all"]), ([(1, 0), (1, 2), (2, 0)], ["none", "1:2+2:0", "1:0+2:0", "1:0+1:2", "all"])],
+    [([], ["none"]), (["1:3"], ["none", "all"]), (["1:0", "1:2", "2:0"], ["none", "1:2+2:0", "1:0+2:0", "1:0+1:2", "all"])],
 )  # fmt: skip
 def test_all_others_of_each_head_are_ablated(heads, names):
     assert list(left_out(heads)) == names
@@ -109,8 +115,10 @@ def test_the_error_of_what_is_left_is_that_of_contexts_drawn_anew():
 
     def found(rows):
         batches = [next_token_batch(rows, np.arange(12))]
-        heads = {"none": [], "1:0": [(1, 0)]}
-        return scores(weights, batches, heads, architecture=shape, early=range(1, 5), late=range(8, 12))
+        heads = {"none": [], "1:0": ["1:0"]}
+        return scores(
+            weights, batches, heads, model=AttentionOnly(shape), early=range(1, 5), late=range(8, 12)
+        )
 
     whole = found(contexts)
     plain, without = whole["icl_score"].values
@@ -124,10 +132,12 @@ def test_the_error_of_what_is_left_is_that_of_contexts_drawn_anew():
 def test_positions_that_are_not_scored_are_refused():
     for late in (range(7, 9), range(20, 21)):
         with pytest.raises(ValueError, match="not all scored"):
-            scores(random_weights(), BATCHES, {"none": []}, architecture=SHAPE, early=EARLY, late=late)
+            scores(
+                random_weights(), BATCHES, {"none": []}, model=AttentionOnly(SHAPE), early=EARLY, late=late
+            )
     some = [next_token_batch(CONTEXTS, np.array([0, 2, 6]))]
     with pytest.raises(ValueError, match="not all scored"):
-        scores(random_weights(), some, {"none": []}, architecture=SHAPE, early=[0], late=[3])
+        scores(random_weights(), some, {"none": []}, model=AttentionOnly(SHAPE), early=[0], late=[3])
 
 
 def test_the_measure_takes_the_batches_of_metrics_and_the_induction_heads():
@@ -146,6 +156,24 @@ def test_the_measure_takes_the_batches_of_metrics_and_the_induction_heads():
     )
     got = measure(random_weights(), own, 0)
     assert got["ablated"].values.tolist() == ["none", "1:2", "1:0", "all"]
-    ablated = {"none": [], "1:2": [(1, 2)], "1:0": [(1, 0)], "all": [(1, 0), (1, 2)]}
-    expected = scores(random_weights(), EQUAL, ablated, architecture=SHAPE, early=EARLY, late=LATE)
+    ablated = {"none": [], "1:2": ["1:2"], "1:0": ["1:0"], "all": ["1:0", "1:2"]}
+    expected = scores(random_weights(), EQUAL, ablated, model=AttentionOnly(SHAPE), early=EARLY, late=LATE)
     xr.testing.assert_equal(got, expected)
+
+
+@torch.no_grad()
+def test_groups_of_transformers_are_ablated_together():
+    module = tiny_model("llama_groups")
+    own, tokens = HuggingFaceModel(module), tokens_of(module, 8)
+    batches = [next_token_batch(part.numpy(), np.arange(8)) for part in tokens.split(4)]
+    groups = ["group:0:1", "group:1:0"]
+    ablated = left_out(groups)
+    assert list(ablated) == ["none", "group:1:0", "group:0:1", "all"]
+    got = scores(own.weights(), batches, ablated, model=own, early=EARLY, late=LATE)
+    means = own.mean_outputs(own.weights(), batches)
+    copies = {name: with_output(module, name, means[name][0]) for name in groups}
+    copies["all"] = with_output(copies[groups[0]], groups[1], means[groups[1]][0])
+    for name, copied in copies.items():
+        lost = losses(copied, tokens)
+        gap = lost[:, LATE].mean(1) - lost[:, EARLY].mean(1)
+        assert float(got["icl_score"].sel(ablated=name)) == pytest.approx(float(gap.mean()), abs=1e-5)

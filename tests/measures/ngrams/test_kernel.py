@@ -9,10 +9,19 @@ import torch
 import xarray as xr
 from intervals import coverages
 from scipy import stats
+from tiny_transformers import tiny_model
 
 from rllc.measures.data import InMemoryData
-from rllc.measures.ngrams.kernel import bigram_score, bigrams, common_ngrams, ngram_losses, ngrams
+from rllc.measures.ngrams.kernel import (
+    SparseBigrams,
+    bigram_score,
+    bigrams,
+    common_ngrams,
+    ngram_losses,
+    ngrams,
+)
 from rllc.models.attention_only import model
+from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.tasks.batch import next_token_batch
 from rllc.tasks.language.tokenizer import learnt
 
@@ -179,3 +188,40 @@ def test_blocks_of_contexts_have_the_score_of_their_own_contexts():
     for name in ("bigram_score", "bigram_excess"):
         assert got[f"{name}_by_block"].shape == (16,)
         assert float(got[f"{name}_by_block"][2]) == pytest.approx(float(third[name]), rel=1e-5)
+
+
+def test_bigrams_of_a_large_vocabulary_are_the_same(monkeypatch):
+    dense = bigrams(TRAINING, SIZE)
+    expected = bigram_score(WEIGHTS, BATCHES, dense, model=MODEL)
+    monkeypatch.setattr("rllc.measures.ngrams.kernel.DENSE", SIZE - 1)
+    sparse = bigrams(TRAINING, SIZE)
+    assert isinstance(sparse, SparseBigrams)
+    tokens = torch.tensor([3, SIZE - 1, 1, 3])
+    assert torch.equal(sparse[tokens], dense[tokens])
+    assert dense[SIZE - 1].sum() == 0  # never followed by a token
+    xr.testing.assert_identical(bigram_score(WEIGHTS, BATCHES, sparse, model=MODEL), expected)
+
+
+def test_losses_without_a_bos_are_of_the_n_gram_alone():
+    grams = {2: np.array([[3, 4], [5, 1]]), 4: np.array([[1, 2, 3, 5]])}
+    got = ngram_losses(WEIGHTS, grams, BATCHES, model=MODEL, bos=None)
+    for n, tokens in grams.items():
+        alone = MODEL.outputs(WEIGHTS, next_token_batch(tokens, np.array([n - 2])))[:, 0].log_softmax(-1)
+        expected = -alone[torch.arange(len(tokens)), torch.from_numpy(tokens[:, -1])].mean()
+        assert float(got["ngram_loss"].sel(n=n)) == pytest.approx(float(expected), rel=1e-5)
+        text = MODEL.outputs(WEIGHTS, next_token_batch(HELD, np.array([n - 2])))[:, 0].log_softmax(-1)
+        baseline = -text[torch.arange(6), torch.from_numpy(HELD[:, n - 1])].mean()
+        assert float(got["ngram_baseline"].sel(n=n)) == pytest.approx(float(baseline), rel=1e-5)
+
+
+def test_the_measure_takes_models_of_transformers_without_a_bos(tokenizer):
+    module = tiny_model("gpt_neox", vocab_size=262)
+    own = HuggingFaceModel(module)
+    encoded = np.asarray(tokenizer.encode(TEXTS[0] * 3).ids)
+    contexts = np.stack([encoded[start : start + 12] for start in range(24)])
+    data = InMemoryData(held_out=contexts, training=contexts, tokenizer=tokenizer)
+    assert data.bos is None
+    settings = {"contexts": 8, "batch_size": 4, "vocabulary": 330, "per_order": 5, "text_blocks": 20}
+    got = ngrams(data, **settings)(own.weights(), own, 0)
+    assert float(got["bigram_excess"]) > 0
+    assert (got["ngram_loss"] > 0).all() and np.isfinite(got["ngram_baseline"]).all()

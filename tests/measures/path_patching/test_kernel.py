@@ -5,11 +5,11 @@ import pytest
 import torch
 from hooked import as_hooked
 
-from rllc.measures.ablation.kernel import mean_outputs, passed, replaced
 from rllc.measures.data import InMemoryData
 from rllc.measures.path_patching.kernel import CONDITIONS, _mean, patched_losses, path_patching
 from rllc.measures.roles import label, multigram
 from rllc.models.attention_only import model
+from rllc.models.patching import mean_outputs, passed, replaced
 from rllc.models.transformer import Architecture, forward, shapes
 from rllc.seeds import generator
 from rllc.tasks.batch import next_token_batch

@@ -5,10 +5,13 @@ import xarray as xr
 from intervals import coverages
 from scipy import stats
 from sklearn.decomposition import PCA
+from surgery import losses
+from tiny_transformers import tiny_model, tokens_of
 
 from rllc.measures.data import InMemoryData
-from rllc.measures.positions.kernel import NAME, ablated, positions, principal_components
+from rllc.measures.positions.kernel import ablated, positions, principal_components
 from rllc.models.attention_only import model
+from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.tasks.batch import next_token_batch
 
 FACTS = {"n_layers": 2, "n_heads": 2, "d_model": 8, "d_head": 4, "n_ctx": 16, "d_vocab": 7}
@@ -21,7 +24,7 @@ def test_losses_with_and_without_positions(where):
     made = model(**FACTS, positions=where)
     weights = made.initial_weights(seed=0, query_key_factor=20.0, position_init="sinusoidal")
     got = ablated(weights, BATCHES, model=made, at=[0, 3, 14, 500])
-    without = dict(weights) | {NAME: torch.zeros_like(weights[NAME])}
+    without = dict(weights) | {"pos_embed.W_pos": torch.zeros_like(weights["pos_embed.W_pos"])}
     of_contexts = {}
     for ending, given in (("", weights), ("ablated_", without)):
         log_p = made.outputs(given, next_token_batch(CONTEXTS, np.arange(15))).log_softmax(-1)
@@ -76,3 +79,29 @@ def test_the_measure_reads_the_contexts_of_metrics():
     found = positions(data, contexts=6, batch_size=3, at=[1, 2])(made.initial_weights(seed=0), made, 0)
     assert found["loss_at"].sizes == {"at": 2}
     assert found["position_score"].sizes == {"component": 3, "position": 16}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [("gpt2", "transformer.wpe"), ("opt", "model.decoder.embed_positions"), ("gpt_neo", "transformer.wpe")],
+)
+def test_learned_positions_of_transformers(name, table):
+    module = tiny_model(name)
+    own, tokens = HuggingFaceModel(module), tokens_of(module, 8)
+    data = InMemoryData(held_out=[next_token_batch(tokens.numpy(), np.arange(8))])
+    got = positions(data, contexts=8, batch_size=8, at=[0, 3])(own.weights(), own, 0)
+    assert float(got["loss"]) == pytest.approx(float(losses(module, tokens).mean()), abs=1e-5)
+    weight = module.get_submodule(table).weight
+    assert got.sizes["position"] == 32  # OPT has two rows before them
+    np.testing.assert_allclose(got["position_norm"], weight[-32:].norm(dim=1), rtol=1e-5)
+    weight.zero_()
+    assert float(got["ablated_loss"]) == pytest.approx(float(losses(module, tokens).mean()), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["gpt_neox", "llama", "bloom"])
+def test_models_without_learned_positions_are_refused_by_name(name):
+    own = HuggingFaceModel(tiny_model(name))
+    batch = next_token_batch(tokens_of(own.module).numpy(), np.arange(8))
+    with pytest.raises(TypeError, match=f"a {name} model of transformers has no table of position"):
+        ablated(own.weights(), [batch], model=own, at=[0])

@@ -8,12 +8,17 @@ import pytest
 import torch
 from hooked import as_hooked
 from planted import induction_model
+from surgery import losses, with_output
+from tiny_transformers import tiny_model, tokens_of
 
 from rllc.measures.most_affected import Affected, Contexts, most_affected
 from rllc.measures.tokens.kernel import tokens_in_context, visible
+from rllc.models.attention_only import AttentionOnly
+from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.models.loss import token_losses
 from rllc.models.transformer import Architecture, shapes
 from rllc.seeds import generator
+from rllc.study.table import MEASURES
 from rllc.tasks.language.patterns import PATTERNS, Reader
 
 VOCABULARY, CONTEXT = 40, 31
@@ -36,8 +41,8 @@ def planted(repeated):
 
 def found(weights, contexts, pieces, architecture, *, top, batch_size=5, shown=3):
     batches = Contexts(contexts, batch_size)
-    most, chance = most_affected(weights, batches, architecture=architecture, top=top, seed=1)
-    given = {"architecture": architecture, "top": top, "shown": shown, "seed": 1}
+    most, chance = most_affected(weights, batches, model=AttentionOnly(architecture), top=top, seed=1)
+    given = {"heads": AttentionOnly(architecture).heads, "top": top, "shown": shown, "seed": 1}
     return tokens_in_context(most, chance, Reader(contexts, pieces), **given)
 
 
@@ -125,7 +130,7 @@ def random_model():
 def test_the_most_affected_are_those_of_hooks_on_transformer_lens(random_model, batch_size):
     architecture, weights, contexts = random_model
     most, _ = most_affected(
-        weights, Contexts(contexts, batch_size), architecture=architecture, top=30, seed=0
+        weights, Contexts(contexts, batch_size), model=AttentionOnly(architecture), top=30, seed=0
     )
     model, tokens = as_hooked(weights, architecture), torch.from_numpy(contexts)
     _, cache = model.run_with_cache(tokens)
@@ -150,7 +155,7 @@ def test_the_most_affected_are_those_of_hooks_on_transformer_lens(random_model, 
 
 def test_chance_is_the_same_for_all_heads_and_batches(random_model):
     architecture, weights, contexts = random_model
-    given = {"architecture": architecture, "top": 30}
+    given = {"model": AttentionOnly(architecture), "top": 30}
     _, one = most_affected(weights, Contexts(contexts, 5), seed=3, **given)
     _, other = most_affected(weights, Contexts(contexts, 23), seed=3, **given)
     for a, b in zip(one, [*other[1:], other[0]], strict=True):
@@ -167,7 +172,7 @@ def test_of_equal_weights_the_latest_is_attended_to():
 def test_more_tokens_than_there_are_is_refused(random_model):
     architecture, weights, contexts = random_model
     with pytest.raises(ValueError, match="207 positions are searched for the 208 most affected"):
-        most_affected(weights, Contexts(contexts, 5), architecture=architecture, top=208, seed=0)
+        most_affected(weights, Contexts(contexts, 5), model=AttentionOnly(architecture), top=208, seed=0)
 
 
 def test_halves_count_fewer_forms(random_model):
@@ -196,3 +201,46 @@ def test_every_token_can_be_seen(piece, text):
 
 def test_patterns_are_in_the_papers_order():
     assert PATTERNS[:4] == ("induction", "dyck", "skip_ngram", "ngram")
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", ["gpt_neox", "llama_groups"])
+def test_the_most_affected_of_transformers_are_those_of_copies_with_constant_outputs(name):
+    module = tiny_model(name)
+    model, tokens = HuggingFaceModel(module), tokens_of(module, 10)
+    batches = Contexts(tokens.numpy(), 4)
+    most, chance = most_affected(model.weights(), batches, model=model, top=12, seed=0)
+    means, before = model.mean_outputs(model.weights(), batches), losses(module, tokens)
+    patterns = module(input_ids=tokens, output_attentions=True).attentions
+    assert len(most) == len(chance) == len(model.heads) + 2
+    for component, affected in zip((*model.heads, *model.mlps), most, strict=True):
+        copied = with_output(module, component, means[component][0])
+        rise = (losses(copied, tokens) - before).numpy()
+        largest = np.sort(rise.ravel())[::-1][:12]
+        np.testing.assert_allclose(affected.rise, largest, atol=2e-5)
+        np.testing.assert_allclose(rise[affected.context, affected.position], largest, atol=2e-5)
+        if component in model.mlps:
+            assert np.array_equal(affected.attended(), affected.position)
+        elif name == "gpt_neox":
+            layer, head = map(int, component.split(":"))
+            seen = patterns[layer][affected.context, head, affected.position]
+            np.testing.assert_allclose(affected.attention, seen, rtol=1e-4, atol=1e-6)
+
+
+def test_mlps_have_patterns_and_no_attention():
+    module = tiny_model("gpt2", vocab_size=VOCABULARY)
+    model = HuggingFaceModel(module)
+    contexts = tokens_of(module, 20).numpy()
+    pieces = [f" w{n}".encode() for n in range(VOCABULARY)]
+    most, chance = most_affected(model.weights(), Contexts(contexts, 5), model=model, top=30, seed=1)
+    given = {"heads": model.heads, "mlps": model.mlps, "top": 30, "shown": 2, "seed": 1}
+    made = tokens_in_context(most, chance, Reader(contexts, pieces), **given)
+    of_mlps = {name for name in made.data_vars if name.endswith("_mlp")}
+    assert of_mlps == {f"{name}_mlp" for name in made.data_vars if f"{name}_mlp" in made}
+    assert {"share_mlp", "rise_mlp", "target_mlp"} <= of_mlps and "attended_mlp" not in of_mlps
+    assert made["mlp"].values.tolist() == ["mlp:0", "mlp:1"]
+    assert made["share_mlp"].dims == ("mlp", "pattern")
+    np.testing.assert_allclose(made["share_mlp"].sum("pattern"), 1)
+    np.testing.assert_array_equal(made["rise_mlp"].isel(mlp=1), np.float32(most[-1].rise))
+    declared = next(row.variables for row in MEASURES if row.name == "tokens")
+    assert set(made.data_vars) == set(declared)

@@ -8,6 +8,7 @@ from tiny_transformers import MODELS, tiny_model, tokens_of
 import rllc
 from rllc.models.huggingface.model import HuggingFaceModel
 from rllc.tasks.batch import next_token_batch
+from rllc.tasks.language.tokenizer import learnt
 
 
 def batch_of(tokens, positions=None):
@@ -131,11 +132,26 @@ def test_hessian_trace_by_head_or_group(name, label):
             "metrics",
             {"contexts": 16, "batch_size": 4, "accuracy": True, "icl_early": [1, 2], "icl_late": [5, 6]},
         ),
+        (
+            "hessian_rank",
+            {
+                "contexts": 4,
+                "scored_positions": 2,
+                "probes": 2,
+                "degree": 4,
+                "bounds": [-99.0, 99.0],
+                "threshold": 0.1,
+                "adaptive_bound": 1.1,
+                "adaptive_threshold": 0.1,
+            },
+        ),
+        ("token_losses", {"contexts": 16, "batch_size": 5}),
     ],
 )
 def test_measures_take_the_model(measure, settings):
     model = HuggingFaceModel(tiny_model("gpt_neox"))
-    found = rllc.measure(measure, model, model.weights(), tokens_of(model.module, 16).numpy(), **settings)
+    data = rllc.InMemoryData(held_out=tokens_of(model.module, 16).numpy(), tokenizer=learnt([], 257))
+    found = rllc.measure(measure, model, model.weights(), data, **settings)
     assert all(np.isfinite(found[name]).all() for name in found)
 
 

@@ -2,11 +2,12 @@
 
 import pytest
 from pydantic import ValidationError
-from tiny_transformers import tiny_model
+from tiny_transformers import MODELS, tiny_model
 
 from rllc.huggingface_files import config_fields
 from rllc.models.huggingface.components import Components
-from rllc.study.huggingface.sections import HuggingFace, HuggingFaceCheckpoints, check_component
+from rllc.models.huggingface.model import HuggingFaceModel
+from rllc.study.huggingface.sections import HuggingFace, HuggingFaceCheckpoints, capabilities, check_component
 
 NEOX = {"model_type": "gpt_neox", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 8}
 
@@ -79,3 +80,12 @@ def test_components_that_a_config_refuses_are_those_that_the_model_lacks(name, t
         else:
             verdicts[label] = True
     assert {label: check_component(section, label) is None for label in LABELS} == verdicts
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_learned_positions_are_a_capability_of_the_models_that_have_them(name, tmp_path):
+    module = tiny_model(name)
+    module.config.save_pretrained(tmp_path)
+    section = HuggingFace(family="huggingface", config=config_fields(tmp_path))
+    has_table = HuggingFaceModel(module).position_embedding is not None
+    assert ("learned_positions" in capabilities(section)) == has_table

@@ -1,24 +1,22 @@
-"""What the loss rises by when the output of an attention head is replaced."""
+"""What the loss rises by when the output of an attention head or of an MLP is replaced."""
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import torch
 import xarray as xr
 from torch import Tensor
 
-from rllc.measures.architecture import architecture_of
+from rllc.measures.architecture import with_heads
 from rllc.measures.data import Data, Measurement
 from rllc.measures.errors import error_of_ratio
 from rllc.measures.precise import count_at, most
-from rllc.models.loss import token_losses
-from rllc.models.model import Model
-from rllc.models.transformer import Architecture, Weights, embed, layers, unembed
+from rllc.models.model import Model, ModelWithHeads
+from rllc.models.weights import Weights
 from rllc.seeds import generator
 from rllc.tasks.batch import Batch
 from rllc.tasks.lazy import First
-from rllc.vocabulary import head_coords, head_labels
+from rllc.vocabulary import head_coords, mlp_coords
 
 METHODS = ("zero", "mean", "resample")
 
@@ -39,34 +37,33 @@ def ablation(
     batches = data.batches("ablation", count=count, batch_size=batch_size, scored=None)
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
-        architecture = architecture_of(model)
         chosen = First(batches, count_at(step, contexts, precise, precise_at) // batch_size)
-        return ablations(weights, chosen, architecture=architecture, seed=data.seed(step))
+        return ablations(weights, chosen, model=with_heads(model), seed=data.seed(step))
 
     return measure
 
 
 @torch.no_grad()
-def ablations(
-    weights: Weights, batches: Sequence[Batch], *, architecture: Architecture, seed: int
-) -> xr.Dataset:
-    """Loss after replacing the output z of one head, minus the loss before (arXiv 2410.02984, App. E).
+def ablations(weights: Weights, batches: Sequence[Batch], *, model: ModelWithHeads, seed: int) -> xr.Dataset:
+    """Loss after replacing the output of one head or MLP, minus the loss before (arXiv 2410.02984, App. E).
 
-    z is what the head hands to its W_O (so b_O stays); it is replaced at every position, and everything
-    downstream is computed again. Methods:
+    The output z of a head is what it hands to its output matrix (so the bias of that matrix stays). Heads
+    that share keys and values are replaced together. The output of an MLP is what it adds to the residual
+    stream. An output is replaced at every position, and everything downstream is computed again. Methods:
 
     zero      0
-    mean      the mean of z over all contexts and positions of ``batches``
-    resample  z of another context of the same batch at the same position; who replaces whom is one cycle
-              through the batch, drawn from the stream (seed, "resample", batch), the same for all heads
+    mean      the mean of the output over all contexts and positions of ``batches``
+    resample  the output in another context of the same batch at the same position; who replaces whom is one
+              cycle through the batch, drawn from the stream (seed, "resample", batch), the same for all
 
     batches  hard or soft targets; the loss is the mean over all contexts and scored positions
 
-    Returns ``ablation`` and ``ablation_se`` (head, method), nats/token; choose a method with
+    Returns ``ablation`` and ``ablation_se`` (head, method), nats/token, and ``ablation_mlp`` and
+    ``ablation_mlp_se`` (mlp, method) of a model with MLPs. Choose a method with
     ``.sel({"method": "mean"})``, since ``.sel(method=...)`` is xarray's own argument and chooses nothing.
 
     The error is the standard error over contexts of after minus before, which are paired. For ``mean`` it
-    takes the mean of z as given. For ``resample`` it holds the draw of contexts and of replacements: a
+    takes the mean as given. For ``resample`` it holds the draw of contexts and of replacements: a
     context enters two differences, its own and that of the context which it replaces, and the covariance of
     the two is in the error. Heads, methods and checkpoints have the same contexts, and heads the same
     replacements, so the errors of two of them are not independent.
@@ -76,27 +73,23 @@ def ablations(
     """
     if not len(batches):
         raise ValueError("no batches to evaluate the loss on: give at least one")
-    means = mean_outputs(weights, batches, architecture)
-    rise = np.zeros((architecture.n_layers, architecture.n_heads, len(METHODS)))
+    means = model.mean_outputs(weights, batches)
+    components = [*model.heads, *model.mlps]
+    rise = np.zeros((len(components), len(METHODS)))
     predictions, of_contexts, scored, sources = 0, [], [], []
     for index in range(len(batches)):
         batch = batches[index]
         others = _another_context(len(batch.contexts), generator(seed, "resample", index))
-        clean = passed(weights, batch.contexts, architecture, batch.positions)
-        before = token_losses(unembed(weights, clean.left[-1], architecture), batch.targets)
+        clean = model.forward_pass(weights, batch)
+        before = clean.losses
         rises = before.new_empty((*rise.shape, len(before)), dtype=torch.float64)
-        for layer, z in enumerate(clean.z):
-            for head in range(architecture.n_heads):
-                own = z[:, head]
-                replacements = (torch.zeros_like(own), means[layer, head].expand_as(own), own[others])
-                for method, replacement in enumerate(replacements):
-                    changed = replaced(
-                        weights, clean, {(layer, head): replacement}, architecture, batch.positions
-                    )
-                    after = token_losses(unembed(weights, changed.left[-1], architecture), batch.targets)
-                    more = after - before
-                    rise[layer, head, method] += float(more.sum(dtype=torch.float64))
-                    rises[layer, head, method] = more.sum(1, dtype=torch.float64)
+        for place, component in enumerate(components):
+            own = clean.output(component)
+            replacements = (torch.zeros_like(own), means[component].expand_as(own), own[others])
+            for method, replacement in enumerate(replacements):
+                more = clean.replaced({component: replacement}).losses - before
+                rise[place, method] += float(more.sum(dtype=torch.float64))
+                rises[place, method] = more.sum(1, dtype=torch.float64)
         predictions += before.numel()
         of_contexts.append(rises.cpu().numpy())
         sources.append(others.numpy() + len(scored))
@@ -105,71 +98,20 @@ def ablations(
     error = error_of_ratio(found, counts)
     resampled = METHODS.index("resample")
     error[..., resampled] = error_of_ratio(found[..., resampled, :], counts, np.concatenate(sources))
-    labels = head_labels(architecture.n_layers, architecture.n_heads)
-    return xr.Dataset(
-        {
-            "ablation": (("head", "method"), rise.reshape(-1, len(METHODS)) / predictions),
-            "ablation_se": (("head", "method"), error.reshape(-1, len(METHODS))),
-        },
-        coords={**head_coords(labels), "method": np.asarray(METHODS, dtype=object)},
-    )
-
-
-class Pass(NamedTuple):
-    """One forward pass: ``head_outputs`` of each layer, and the residual stream after it [batch, ., model].
-
-    position  what shortformer adds to queries and keys, as ``embed`` gives it
-    """
-
-    z: list[Tensor]
-    left: list[Tensor]
-    position: Tensor | None
-
-
-def passed(weights: Weights, contexts: Tensor, architecture: Architecture, at: Tensor | None) -> Pass:
-    """The pass of contexts as they are, asked at the positions ``at`` (None: at all)."""
-    stream = embed(weights, contexts, architecture)
-    every = list(layers(weights, stream, architecture, at))
-    return Pass([z for z, _ in every], [left for _, left in every], stream[1])
-
-
-def replaced(
-    weights: Weights,
-    clean: Pass,
-    outputs: Mapping[tuple[int, int], Tensor],
-    architecture: Architecture,
-    at: Tensor | None,
-) -> Pass:
-    """The pass in which heads have other outputs, and all that is downstream of them is computed again.
-
-    outputs  (layer, head) -> z [batch, position, d_head] or what expands to it; none: ``clean`` itself
-    at       as it was for ``clean``
-    """
-    if not outputs:
-        return clean
-    first = min(layer for layer, _ in outputs)
-    every = list(zip(clean.z[: first + 1], clean.left[: first + 1], strict=True))
-    for layer in range(first, architecture.n_layers):
-        if layer > first:
-            stream = (every[-1][1], clean.position)
-            every.append(next(layers(weights, stream, architecture, at, layer)))
-        z, left = every.pop()
-        for head in sorted(head for of, head in outputs if of == layer):
-            new = outputs[layer, head]
-            left = left + (new - z[:, head]) @ weights[f"blocks.{layer}.attn.W_O"][head]
-            z = torch.cat([z[:, :head], new.expand_as(z[:, head])[:, None], z[:, head + 1 :]], 1)
-        every.append((z, left))
-    return Pass([z for z, _ in every], [left for _, left in every], clean.position)
-
-
-def mean_outputs(weights: Weights, batches: Sequence[Batch], architecture: Architecture) -> Tensor:
-    """Mean of every head's z over contexts and positions: [layer, head, 1, d_head]."""
-    total, outputs = torch.zeros((), dtype=torch.float64), 0
-    for batch in batches:
-        every = layers(weights, embed(weights, batch.contexts, architecture), architecture, None)
-        total = total + torch.stack([z.sum((0, 2), dtype=torch.float64) for z, _ in every])
-        outputs += batch.contexts.numel()
-    return (total / outputs).to(weights["unembed.W_U"].dtype)[:, :, None, :]
+    heads = len(model.heads)
+    rise = rise / predictions
+    variables = {
+        "ablation": (("head", "method"), rise[:heads]),
+        "ablation_se": (("head", "method"), error[:heads]),
+    }
+    coords = {**head_coords(model.heads), "method": np.asarray(METHODS, dtype=object)}
+    if model.mlps:
+        variables |= {
+            "ablation_mlp": (("mlp", "method"), rise[heads:]),
+            "ablation_mlp_se": (("mlp", "method"), error[heads:]),
+        }
+        coords |= mlp_coords(model.mlps)
+    return xr.Dataset(variables, coords=coords)
 
 
 def _another_context(contexts: int, random: np.random.Generator) -> Tensor:

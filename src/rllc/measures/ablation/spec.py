@@ -1,4 +1,4 @@
-"""Ablation of every head: config and spec."""
+"""Ablation of every head and MLP: config and spec."""
 
 from pydantic import model_validator
 
@@ -12,7 +12,7 @@ from rllc.units import NATS
 
 
 class Ablation(ConfigModel):
-    """Zero, mean and resample ablation of every head."""
+    """Zero, mean and resample ablation of every head and MLP."""
 
     contexts: int = config_field("contexts, a multiple of batch_size", ge=2)
     batch_size: int = config_field("contexts at once", ge=2)
@@ -32,19 +32,29 @@ class Ablation(ConfigModel):
 def _cost(work: Work[Ablation]) -> Cost:
     section = work.section
     passes = sum(work.forward(count, None) for count in units(work, section.contexts))
-    seconds = (3 * work.heads + 2) * passes
+    seconds = (3 * work.components + 2) * passes
     return Cost(START + seconds, evaluating(work.logits(section.batch_size, None)))
 
 
 MEASURE = MeasureSpec(
     name="ablation",
     section=Ablation,
-    about="zero, mean and resample ablation of every head",
+    about="zero, mean and resample ablation of every head and MLP",
     kernel="rllc.measures.ablation.kernel:ablation",
     variables={
         "ablation": Variable("loss after ablating a head minus loss before", NATS, ("head", "method")),
         "ablation_se": Variable(
             "standard error over contexts of ablation", NATS, ("head", "method"), over="contexts"
+        ),
+        "ablation_mlp": Variable(
+            "loss after ablating an MLP minus loss before", NATS, ("mlp", "method"), optional="with MLPs"
+        ),
+        "ablation_mlp_se": Variable(
+            "standard error over contexts of ablation_mlp",
+            NATS,
+            ("mlp", "method"),
+            optional="with MLPs",
+            over="contexts",
         ),
     },
     cost=_cost,

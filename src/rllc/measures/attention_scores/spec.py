@@ -6,6 +6,7 @@ from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.contexts import by_block
 from rllc.study.cost import START, Cost
 from rllc.study.families import AttentionOnly
+from rllc.study.huggingface.sections import HuggingFace
 from rllc.study.precise import keywords, known_steps, precise_at_field, precise_field, units
 from rllc.study.roles import HeadTypes
 from rllc.study.specs import FigureSpec, Finish, MeasureSpec, Variable, Work
@@ -37,12 +38,24 @@ def _checks(place: str, work: Work[AttentionScores]) -> Iterator[str]:
             f"{place}: attention scores need a language task, from whose tokens random sequences are drawn; "
             "set `attention_scores: null`"
         )
-    if isinstance(experiment.model, AttentionOnly) and length > experiment.model.n_ctx:
-        yield f"{place}.length: {length} exceeds n_ctx {experiment.model.n_ctx}"
+    model = experiment.model
+    if isinstance(model, AttentionOnly) and length > model.n_ctx:
+        yield f"{place}.length: {length} exceeds n_ctx {model.n_ctx}"
+    if isinstance(model, HuggingFace) and length > (model.shape.longest or length):
+        yield f"{place}.length: {length} exceeds the {model.shape.longest} positions of the model"
+
+
+SCORES = ("previous_token", "current_token", "prefix_matching", "prefix_matching_literal")
+GROUPS = "with groups of heads"
+CIRCUITS = "with circuits"  # of families that have them
 
 
 def _score(long_name: str, over: str = "") -> Variable:
     return Variable(long_name, "1", ("head",), over=over)
+
+
+def _by_member(score: str) -> Variable:
+    return Variable(f"{score} of each head of a group", "1", ("head", "member"), optional=GROUPS)
 
 
 MEASURE = MeasureSpec(
@@ -73,9 +86,13 @@ MEASURE = MeasureSpec(
         "prefix_matching_literal_se": _score(
             "standard error over sequences of prefix_matching_literal", over="sequences"
         ),
-        "q_composition": Variable("Q-composition score", "1", ("head", "later_head")),
-        "k_composition": Variable("K-composition score", "1", ("head", "later_head")),
-        "v_composition": Variable("V-composition score", "1", ("head", "later_head")),
+        **{f"{score}_by_member": _by_member(score) for score in SCORES},
+        **{
+            f"{letter.lower()}_composition": Variable(
+                f"{letter}-composition score", "1", ("head", "later_head"), optional=CIRCUITS
+            )
+            for letter in "QKV"
+        },
         "repeat_gap": Variable("loss on the second copy of a repeated sequence minus the first's", NATS),
         "repeat_gap_se": Variable("standard error over sequences of repeat_gap", NATS, over="sequences"),
     },
@@ -119,6 +136,7 @@ MEASURE = MeasureSpec(
             "rllc.figures.heads.composition:rllc_fig7_kcomposition",
             ("attention_scores",),
             behind=("stages",),
+            requires=("circuits",),
         )
     },
 )

@@ -34,9 +34,10 @@ def fisher(
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         count, seed = count_at(step, probes, precise, precise_at), data.seed(step)
-        shape = (count, batch_size, context)
-        generated = generated_batches(model, weights, shape=shape, bos=data.bos, seed=seed)
-        return fisher_traces(model, weights, generated, First(held_out, count), probes=count, seed=seed)
+        shape, bos, text = (count, batch_size, context), data.bos, First(held_out, count)
+        opening = _first_tokens(text) if bos is None else bos
+        generated = generated_batches(model, weights, shape=shape, bos=opening, seed=seed)
+        return fisher_traces(model, weights, generated, text, probes=count, seed=seed)
 
     return measure
 
@@ -98,11 +99,14 @@ def gauss_newton_form(model: Model, weights: Weights, batch: Batch) -> Form:
 
 @torch.no_grad()
 def generated_batches(
-    model: Model, weights: Weights, *, shape: tuple[int, int, int], bos: int, seed: int
+    model: Model, weights: Weights, *, shape: tuple[int, int, int], bos: int | Tensor, seed: int
 ) -> list[Batch]:
     """Contexts that the model generates at temperature 1 after a first ``bos``: batches, contexts, tokens.
 
     Any token may follow, ``bos`` too, as in the model's own law. Stream of the draws: (seed, "generate").
+
+    bos  the first token of every context, or one for each [batches * contexts]: where models saw no BOS, the
+         first tokens of text
 
     Raises ValueError for contexts of one token, which hold no prediction.
     """
@@ -111,13 +115,17 @@ def generated_batches(
         raise ValueError(f"contexts of {length} tokens hold no prediction: expected at least 2")
     random = torch.Generator().manual_seed(derive(seed, "generate"))
     device = next(iter(weights.values())).device
-    tokens = torch.full((batches * count, 1), bos, device=device)
+    tokens = torch.as_tensor(bos, device=device).expand(batches * count)[:, None]
     for position in range(length - 1):
         at = torch.tensor([position], device=device)
         logits = model.outputs(weights, Batch(tokens, at, tokens[:, :0]))[:, 0]
         following = torch.multinomial(logits.softmax(-1).cpu(), 1, generator=random)
         tokens = torch.cat([tokens, following.to(device)], dim=1)
     return [_next_tokens(part) for part in tokens.split(count)]
+
+
+def _first_tokens(batches: Sequence[Batch]) -> Tensor:
+    return torch.cat([batches[index].contexts[:, 0] for index in range(len(batches))])
 
 
 def _next_tokens(contexts: Tensor) -> Batch:

@@ -6,18 +6,15 @@ import numpy as np
 import torch
 import xarray as xr
 
-from rllc.measures.ablation.kernel import mean_outputs, passed, replaced
-from rllc.measures.architecture import architecture_of
+from rllc.measures.architecture import with_heads
 from rllc.measures.data import Data, Measurement
 from rllc.measures.errors import error_of_mean
-from rllc.measures.roles import indices, label, of_type
-from rllc.models.loss import token_losses
-from rllc.models.model import Model
-from rllc.models.transformer import Architecture, Weights, unembed
+from rllc.measures.roles import of_type
+from rllc.models.model import Model, ModelWithHeads
+from rllc.models.weights import Weights
 from rllc.tasks.batch import Batch
 
 NONE, ALL = "none", "all"
-Head = tuple[int, int]
 
 
 def induction_ablation(
@@ -33,29 +30,29 @@ def induction_ablation(
     checkpoint; on the contexts of ``metrics``, if as many. Ranges of positions are without their end.
     """
     batches = data.batches("metrics", count=contexts // batch_size, batch_size=batch_size, scored=None)
-    heads = indices(of_type(data.part("attention_scores"), "induction", thresholds=thresholds))
+    heads = of_type(data.part("attention_scores"), "induction", thresholds=thresholds)
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
         ablated = left_out(heads)
-        architecture, ranges = architecture_of(model), (range(*early), range(*late))
-        return scores(weights, batches, ablated, architecture=architecture, early=ranges[0], late=ranges[1])
+        ranges = (range(*early), range(*late))
+        return scores(weights, batches, ablated, model=with_heads(model), early=ranges[0], late=ranges[1])
 
     return measure
 
 
-def left_out(heads: Sequence[Head]) -> dict[str, list[Head]]:
+def left_out(heads: Sequence[str]) -> dict[str, list[str]]:
     """Which heads are ablated together: none; of several, all but each, by their label; and all."""
     others = [[other for other in heads if other != head] for head in heads] if len(heads) > 1 else []
-    return {NONE: [], **{label(each): each for each in others}, **({ALL: list(heads)} if heads else {})}
+    return {NONE: [], **{"+".join(each): each for each in others}, **({ALL: list(heads)} if heads else {})}
 
 
 @torch.no_grad()
 def scores(
     weights: Weights,
     batches: Sequence[Batch],
-    ablated: Mapping[str, Sequence[Head]],
+    ablated: Mapping[str, Sequence[str]],
     *,
-    architecture: Architecture,
+    model: ModelWithHeads,
     early: Sequence[int],
     late: Sequence[int],
 ) -> xr.Dataset:
@@ -69,7 +66,7 @@ def scores(
     scores have the same contexts. Raises ValueError where a batch does not score all of these positions.
     """
     where = torch.as_tensor([*early, *late])
-    means = mean_outputs(weights, batches, architecture) if any(ablated.values()) else None
+    means = model.mean_outputs(weights, batches) if any(ablated.values()) else {}
     gaps: dict[str, list[np.ndarray]] = {name: [] for name in ablated}
     for batch in batches:
         place = torch.searchsorted(batch.positions, where.to(batch.positions.device))
@@ -77,12 +74,10 @@ def scores(
             raise ValueError(
                 f"positions {sorted({*early, *late})} are not all scored: choose positions that batches score"
             )
-        at, targets = batch.positions[place], batch.targets[:, place]
-        clean = passed(weights, batch.contexts, architecture, at)
+        chosen = batch._replace(positions=batch.positions[place], targets=batch.targets[:, place])
+        clean = model.forward_pass(weights, chosen)
         for name, heads in ablated.items():
-            outputs = {} if means is None else {head: means[head] for head in heads}
-            left = replaced(weights, clean, outputs, architecture, at).left[-1]
-            losses = token_losses(unembed(weights, left, architecture), targets).double()
+            losses = clean.replaced({head: means[head] for head in heads}).losses.double()
             first, last = losses.split([len(early), len(late)], 1)
             gaps[name].append((last.mean(1) - first.mean(1)).cpu().numpy())
     every = np.asarray([np.concatenate(found) for found in gaps.values()])

@@ -22,6 +22,7 @@ from rllc.tasks.language.tokenizer import learnt
 
 ORDERS = (2, 3, 4)
 SPACE = " "
+DENSE = 2**14  # tokens up to which the shares of all pairs are one matrix
 
 
 def ngrams(
@@ -42,18 +43,45 @@ def ngrams(
     return measure
 
 
-def bigrams(contexts: np.ndarray, size: int) -> Tensor:
-    """Shares q(next | token) of the tokens that follow each, unsmoothed: float32 [size, size].
+class SparseBigrams:
+    """The matrix of ``bigrams`` of a large vocabulary, of which only the rows asked for are made."""
+
+    def __init__(self, pairs: np.ndarray, size: int):
+        """Count pairs, each ``token * size + next``."""
+        self._size = size
+        pairs, counts = np.unique(pairs, return_counts=True)
+        before, after = np.divmod(pairs, size)
+        self._first = np.searchsorted(before, np.arange(size + 1))  # where the pairs of a token begin
+        self._after, self._counts = after, counts.astype(np.float32)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, tokens: Tensor) -> Tensor:
+        """Return the rows of tokens [n]: [n, size]."""
+        rows = torch.zeros(len(tokens), self._size)
+        for row, token in zip(rows, tokens.tolist(), strict=True):
+            own = slice(self._first[token], self._first[token + 1])
+            row[self._after[own]] = torch.from_numpy(self._counts[own])
+        return (rows / rows.sum(1, keepdim=True).clamp(min=1)).to(tokens.device)
+
+
+def bigrams(contexts: np.ndarray, size: int) -> Tensor | SparseBigrams:
+    """Return shares q(next | token) of the tokens that follow each, unsmoothed: float32 [size, size].
 
     The row of a token that is never followed by one is zero. The first position, BOS, counts for nothing.
     """
     pairs = contexts[:, 1:-1].astype(np.int64) * size + contexts[:, 2:]
+    if size > DENSE:
+        return SparseBigrams(pairs.ravel(), size)
     counts = torch.from_numpy(np.bincount(pairs.ravel(), minlength=size**2).reshape(size, size)).float()
     return counts / counts.sum(1, keepdim=True).clamp(min=1)
 
 
 @torch.no_grad()
-def bigram_score(weights: Weights, batches: Sequence[Batch], known: Tensor, *, model: Model) -> xr.Dataset:
+def bigram_score(
+    weights: Weights, batches: Sequence[Batch], known: Tensor | SparseBigrams, *, model: Model
+) -> xr.Dataset:
     """Cross-entropy -sum_v q(v | token) ln p(v | context) of the predictions after each token, and its bound.
 
     The mean is over all scored positions but that of BOS, where the token has a successor in ``known``
@@ -65,16 +93,18 @@ def bigram_score(weights: Weights, batches: Sequence[Batch], known: Tensor, *, m
     """
     total, entropy, count = 0.0, 0.0, 0
     of_contexts = []
-    known = known.to(batches[0].contexts.device)
-    of_token, there = torch.special.entr(known).sum(1), known.sum(1) > 0
+    if isinstance(known, Tensor):
+        known = known.to(batches[0].contexts.device)
     for batch in batches:
         where = batch.positions[batch.positions > 0]
         outputs = model.outputs(weights, batch._replace(positions=where)).log_softmax(-1)
         tokens = batch.contexts[:, where]
         for context, log_p in zip(tokens, outputs, strict=True):
-            seen = there[context]
-            score = -float((known[context] * log_p[:, : len(known)]).sum(-1)[seen].double().sum())
-            least, here = float(of_token[context][seen].double().sum()), int(seen.sum())
+            shares = known[context]
+            seen = shares.sum(1) > 0
+            score = -float((shares * log_p[:, : len(known)]).sum(-1)[seen].double().sum())
+            entropies = torch.special.entr(shares).sum(1)
+            least, here = float(entropies[seen].double().sum()), int(seen.sum())
             total, entropy, count = total + score, entropy + least, count + here
             of_contexts.append((score, least, score - least, here))
     *sums, counts = np.asarray(of_contexts).T
@@ -109,12 +139,12 @@ def common_ngrams(
 
 @torch.no_grad()
 def ngram_losses(
-    weights: Weights, grams: dict[int, np.ndarray], batches: Sequence[Batch], *, model: Model, bos: int
+    weights: Weights, grams: dict[int, np.ndarray], batches: Sequence[Batch], *, model: Model, bos: int | None
 ) -> xr.Dataset:
     """Loss on the last token of common n-grams, and of text at the same place.
 
-    ``ngram_loss``      mean loss of g_n after BOS, g_1 .. g_{n-1}
-    ``ngram_baseline``  mean loss of the prediction at position n - 1 of the contexts of ``batches``
+    ``ngram_loss``      mean loss of g_n after BOS, g_1 .. g_{n-1}; without a BOS (None) after the others
+    ``ngram_baseline``  mean loss of the prediction at the same position of the contexts of ``batches``
     ``ngram_score``     baseline / loss. The authors take the baseline one position later.
 
     Returns these (n), the losses in nats/token; NaN where there is no such n-gram. ``ngram_loss_se`` is the
@@ -124,12 +154,13 @@ def ngram_losses(
     """
     place = batches[0].contexts.device
     losses, baselines, errors = [], [], []
-    for n, tokens in grams.items():
-        common = np.hstack([np.full((len(tokens), 1), bos), tokens])
+    for tokens in grams.values():
+        common = tokens if bos is None else np.hstack([np.full((len(tokens), 1), bos), tokens])
+        length = common.shape[1]
         # What follows a prediction does not change it, so that contexts end where it is scored.
-        texts = np.concatenate([batch.contexts[:, : n + 1].cpu().numpy() for batch in batches])
+        texts = np.concatenate([batch.contexts[:, :length].cpu().numpy() for batch in batches])
         for contexts, means in ((common, losses), (texts, baselines)):
-            batch = Batch(*(part.to(place) for part in next_token_batch(contexts, np.array([n - 1]))))
+            batch = Batch(*(part.to(place) for part in next_token_batch(contexts, np.array([length - 2]))))
             found = _losses(weights, batch, model)
             means.append(float(found.mean()) if len(contexts) else float("nan"))
             errors.append(error_of_mean(found[:, 0].cpu().numpy()))

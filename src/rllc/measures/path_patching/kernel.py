@@ -13,12 +13,12 @@ import xarray as xr
 from torch import Tensor
 
 from rllc.analysis.tokens import bracket_head
-from rllc.measures.ablation.kernel import mean_outputs, passed, replaced
 from rllc.measures.architecture import architecture_of
 from rllc.measures.data import Data, Measurement
 from rllc.measures.roles import indices, label, multigram
 from rllc.models.loss import token_losses
 from rllc.models.model import Model
+from rllc.models.patching import mean_outputs, passed, replaced
 from rllc.models.transformer import Architecture, Weights, unembed
 from rllc.seeds import generator
 from rllc.tasks.batch import next_token_batch
@@ -60,12 +60,13 @@ def path_patching(
     depths = {kind: closing_depth(each, data.encoder) for kind, each in made.items()}
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
+        architecture = architecture_of(model, "paths from head to head alone")
         kinds = [
             patched_losses(
                 weights,
                 made[kind],
                 depths[kind],
-                architecture=architecture_of(model),
+                architecture=architecture,
                 senders=roles[0],
                 receivers=roles[1],
                 batch_size=batch_size,

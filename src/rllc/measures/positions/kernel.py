@@ -6,13 +6,13 @@ import numpy as np
 import torch
 import xarray as xr
 
+from rllc.measures.architecture import position_embedding_of
 from rllc.measures.data import Data, Measurement
 from rllc.measures.errors import BatchedErrors, error_of_mean
 from rllc.models.model import Model
 from rllc.models.weights import Weights
 from rllc.tasks.batch import Batch
 
-NAME = "pos_embed.W_pos"
 COMPONENTS = 3
 
 
@@ -21,7 +21,8 @@ def positions(data: Data, *, contexts: int, batch_size: int, at: list[int]) -> M
     batches = data.batches("metrics", count=contexts // batch_size, batch_size=batch_size, scored=None)
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
-        shape = principal_components(weights[NAME].cpu().numpy())
+        name, longest = position_embedding_of(model)
+        shape = principal_components(weights[name][-longest:].cpu().numpy())
         return ablated(weights, batches, model=model, at=at).merge(shape)
 
     return measure
@@ -38,7 +39,8 @@ def ablated(weights: Weights, batches: Sequence[Batch], *, model: Model, at: Seq
     standard error over contexts. That of ``position_gain`` is paired: both losses are of the same contexts.
     """
     scored = batches[0].positions.cpu().numpy()
-    without = dict(weights) | {NAME: torch.zeros_like(weights[NAME])}
+    name, _ = position_embedding_of(model)
+    without = dict(weights) | {name: torch.zeros_like(weights[name])}
     kept = np.isin(scored, at)
     found, of_contexts = {}, {}
     for ending, given in (("", weights), ("ablated_", without)):

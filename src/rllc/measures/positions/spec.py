@@ -52,5 +52,5 @@ MEASURE = MeasureSpec(
         ),
         "position_norm": Variable("norm of a row of W_pos", "1", ("position",)),
     },
-    requires=("attention", "positions", "tokens"),
+    requires=("attention", "learned_positions", "positions", "tokens"),
 )

@@ -9,7 +9,7 @@ import xarray as xr
 from rllc.analysis.kinds import TYPES
 from rllc.measures import sampling
 from rllc.measures.data import Data, Measurement
-from rllc.measures.roles import indices, label, of_type
+from rllc.measures.roles import of_type
 from rllc.models.model import Model
 from rllc.models.weights import Weights
 from rllc.quality import MISSING, QUALITY_DTYPE
@@ -35,7 +35,7 @@ def other(
         return sampling.other(data, components=components, **section)
     heads = data.part("attention_scores")
     members = [
-        label(indices(of_type(heads, each, thresholds=thresholds))) if each in TYPES else each
+        "+".join(of_type(heads, each, thresholds=thresholds)) if each in TYPES else each
         for each in components
     ]
     some = [each for each in dict.fromkeys(members) if each]

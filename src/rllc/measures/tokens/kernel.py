@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from rllc.measures.architecture import architecture_of
+from rllc.measures.architecture import with_heads
 from rllc.measures.data import Data, Measurement
 from rllc.measures.most_affected import Affected, Contexts, most_affected
 from rllc.models.model import Model
-from rllc.models.transformer import Architecture
 from rllc.models.weights import Weights
 from rllc.seeds import generator
 from rllc.tasks.language.patterns import (
@@ -25,11 +24,12 @@ from rllc.tasks.language.patterns import (
     uncounted,
 )
 from rllc.tasks.language.tokenizer import token_bytes
-from rllc.vocabulary import head_coords, head_labels
+from rllc.vocabulary import head_coords, layer_of, mlp_coords
 
 HALVES = 20  # random halves of the tokens, for how far counts depend on which they are
 COMMON = 3  # commonest forms that are named
 ABSENT = -1
+ATTENTION = ["at_matched", "attended", "attention_max", "attention"]  # variables that an MLP lacks
 
 
 def tokens(data: Data, *, searched: int, batch_size: int, top: int, shown: int) -> Measurement:
@@ -37,13 +37,12 @@ def tokens(data: Data, *, searched: int, batch_size: int, top: int, shown: int) 
     contexts, pieces = data.contexts(searched), token_bytes(data.encoder)
 
     def measure(weights: Weights, model: Model, step: int) -> xr.Dataset:
-        architecture = architecture_of(model)
-        batches = Contexts(contexts, batch_size, weights["embed.W_E"].device)
-        most, chance = most_affected(weights, batches, architecture=architecture, top=top, seed=data.stream)
+        own = with_heads(model)
+        batches = Contexts(contexts, batch_size, next(iter(weights.values())).device)
+        most, chance = most_affected(weights, batches, model=own, top=top, seed=data.stream)
         reader = Reader(contexts, pieces)
-        return tokens_in_context(
-            most, chance, reader, architecture=architecture, top=top, shown=shown, seed=data.stream
-        )
+        given = {"top": top, "shown": shown, "seed": data.stream}
+        return tokens_in_context(most, chance, reader, heads=own.heads, mlps=own.mlps, **given)
 
     return measure
 
@@ -53,14 +52,16 @@ def tokens_in_context(
     chance: Sequence[Affected],
     reader: Reader,
     *,
-    architecture: Architecture,
+    heads: Sequence[str],
+    mlps: Sequence[str] = (),
     top: int,
     shown: int,
     seed: int,
 ) -> xr.Dataset:
-    """What explains each head's tokens in context, beside what explains positions drawn at random.
+    """What explains the tokens in context of each head and MLP, beside what explains positions at random.
 
-    most, chance  of every head (``most_affected``)
+    most, chance  of every head, then of every MLP (``most_affected``)
+    heads, mlps   their labels
     top           places of the dim ``rank``
     shown         of each pattern so many tokens have their attention in the dataset, the most affected of
                   each form first
@@ -73,25 +74,32 @@ def tokens_in_context(
     ``target``, ``attended``, ``matched``, ``pattern_index``, ``rise``, ``attention_max``; ``shown_rank``,
     ``shown_token``, ``attention`` (shown, place). The text of tokens is the coordinate ``text`` (token).
     Without tokens everything that they would say is NaN, or -1.
+
+    The variables of MLPs have the dim ``mlp`` instead and end with ``_mlp``. Those of attention are left out:
+    an MLP reads only the position at which it writes, and patterns are matched as if it attended to that.
     """
     length, halves = len(reader.tokens(0)), generator(seed, "halves")
     picks = [halves.permutation(top)[: top // 2] for _ in range(HALVES)]
     parts = []
-    for index, (affected, anywhere) in enumerate(zip(most, chance, strict=True)):
-        first = index < architecture.n_heads
-        parts.append(_of_head(affected, anywhere, reader, first, top, shown, picks, length))
-    labels = head_labels(architecture.n_layers, architecture.n_heads)
-    joined = xr.concat(parts, "head").assign_coords(head_coords(labels))
+    first = [layer_of(head) == 0 for head in heads] + [False] * len(mlps)
+    for affected, anywhere, in_first in zip(most, chance, first, strict=True):
+        parts.append(_of_component(affected, anywhere, reader, in_first, top, shown, picks, length))
+    joined = xr.concat(parts[: len(heads)], "head").assign_coords(head_coords(heads))
+    if mlps:
+        of_mlps = xr.concat(parts[len(heads) :], "mlp").drop_vars(ATTENTION).assign_coords(mlp_coords(mlps))
+        joined = joined.merge(of_mlps.rename({name: f"{name}_mlp" for name in of_mlps.data_vars}))
     names = np.asarray(PATTERNS, dtype=object)
     text = np.asarray([visible(piece) for piece in reader.pieces], dtype=object)
     joined = joined.assign_coords(pattern=names, text=("token", text))
-    joined["pattern_index"].attrs.update(
-        flag_values=np.arange(len(PATTERNS), dtype=np.int8), flag_meanings=" ".join(PATTERNS)
-    )
+    for name in ("pattern_index", "pattern_index_mlp"):
+        if name in joined:
+            joined[name].attrs.update(
+                flag_values=np.arange(len(PATTERNS), dtype=np.int8), flag_meanings=" ".join(PATTERNS)
+            )
     return joined
 
 
-def _of_head(
+def _of_component(
     affected: Affected,
     anywhere: Affected,
     reader: Reader,

@@ -54,8 +54,8 @@ def _settings(work: Work[Tokens]) -> dict[str, Any]:
 
 
 def _cost(work: Work[Tokens]) -> Cost:
-    """A pass for the means, one for what every head attends to, and one per head."""
-    section, of, top = work.section, work.heads, _kept(work)
+    """A pass for the means, one for what every head attends to, and one per head and MLP."""
+    section, of, top = work.section, work.components, _kept(work)
     one = work.forward(section.searched, None)
     seconds = len(work.steps) * ((of + 3) * one + 2 * of * top * CLASSIFY)
     length = work.tokenizer.context
@@ -108,42 +108,48 @@ def _of_head(long_name: str, unit: str, *dims: str) -> Variable:
     return Variable(long_name, unit, ("head", *dims))
 
 
+def _of_mlp(head: Variable) -> Variable:
+    """Return the variable of an MLP that a variable of a head becomes."""
+    name = f"of an MLP: {head.long_name.replace('the head', 'the MLP')}"
+    return head._replace(long_name=name, dims=("mlp", *head.dims[1:]), optional="with MLPs")
+
+
+ATTENTION = ("at_matched", "attended", "attention_max", "attention")  # variables that an MLP lacks
+HEADS = {
+    "share": _of_head("share of the head's tokens that the pattern explains", "1", "pattern"),
+    "share_chance": _of_head("share of positions drawn at random that the pattern explains", "1", "pattern"),
+    "unique": _of_head("different forms of the pattern", "1", "pattern"),
+    "at_matched": _of_head(
+        "share of the pattern's tokens at which the head attends most to what matches", "1", "pattern"
+    ),
+    "letterless": _of_head("share of the pattern's tokens that have no letter", "1", "pattern"),
+    "common": _of_head("the commonest forms of the pattern", "1", "pattern", "order"),
+    "common_count": _of_head("how often each of the commonest forms is there", "1", "pattern", "order"),
+    "tokens": _of_head("tokens whose loss rises, at most as many as are kept", "1"),
+    "rise_threshold": _of_head("smallest rise of a token kept", NATS),
+    "multigrams": _of_head("different brackets, skip n-grams and n-grams", "1"),
+    "multigrams_chance": _of_head("multigrams of positions drawn at random", "1"),
+    "multigrams_half": _of_head("multigrams of random halves of the tokens", "1", "half"),
+    "context": _of_head("context, counted from 0 in the file that is read", "1", "rank"),
+    "position": _of_head("position at which the token is predicted", "1", "rank"),
+    "target": _of_head("the token that is predicted", "1", "rank"),
+    "attended": _of_head("position that the head attends to most", "1", "rank"),
+    "matched": _of_head("position that the pattern refers to", "1", "rank"),
+    "pattern_index": _of_head("the pattern that explains the token", "1", "rank"),
+    "rise": _of_head("loss after ablating the head minus loss before", NATS, "rank"),
+    "attention_max": _of_head("attention weight on the position that the head attends to most", "1", "rank"),
+    "shown_rank": _of_head("rank of the example", "1", "shown"),
+    "shown_token": _of_head("tokens of the example's context", "1", "shown", "place"),
+    "attention": _of_head("attention of the example", "1", "shown", "place"),
+}
+
+
 MEASURE = MeasureSpec(
     name="tokens",
     section=Tokens,
     about="tokens in context: where ablating a head hurts most, and which patterns explain them",
     kernel="rllc.measures.tokens.kernel:tokens",
-    variables={
-        "share": _of_head("share of the head's tokens that the pattern explains", "1", "pattern"),
-        "share_chance": _of_head(
-            "share of positions drawn at random that the pattern explains", "1", "pattern"
-        ),
-        "unique": _of_head("different forms of the pattern", "1", "pattern"),
-        "at_matched": _of_head(
-            "share of the pattern's tokens at which the head attends most to what matches", "1", "pattern"
-        ),
-        "letterless": _of_head("share of the pattern's tokens that have no letter", "1", "pattern"),
-        "common": _of_head("the commonest forms of the pattern", "1", "pattern", "order"),
-        "common_count": _of_head("how often each of the commonest forms is there", "1", "pattern", "order"),
-        "tokens": _of_head("tokens whose loss rises, at most as many as are kept", "1"),
-        "rise_threshold": _of_head("smallest rise of a token kept", NATS),
-        "multigrams": _of_head("different brackets, skip n-grams and n-grams", "1"),
-        "multigrams_chance": _of_head("multigrams of positions drawn at random", "1"),
-        "multigrams_half": _of_head("multigrams of random halves of the tokens", "1", "half"),
-        "context": _of_head("context, counted from 0 in the file that is read", "1", "rank"),
-        "position": _of_head("position at which the token is predicted", "1", "rank"),
-        "target": _of_head("the token that is predicted", "1", "rank"),
-        "attended": _of_head("position that the head attends to most", "1", "rank"),
-        "matched": _of_head("position that the pattern refers to", "1", "rank"),
-        "pattern_index": _of_head("the pattern that explains the token", "1", "rank"),
-        "rise": _of_head("loss after ablating the head minus loss before", NATS, "rank"),
-        "attention_max": _of_head(
-            "attention weight on the position that the head attends to most", "1", "rank"
-        ),
-        "shown_rank": _of_head("rank of the example", "1", "shown"),
-        "shown_token": _of_head("tokens of the example's context", "1", "shown", "place"),
-        "attention": _of_head("attention of the example", "1", "shown", "place"),
-    },
+    variables=HEADS | {f"{name}_mlp": _of_mlp(each) for name, each in HEADS.items() if name not in ATTENTION},
     settings=_settings,
     cost=_cost,
     checks=_checks,

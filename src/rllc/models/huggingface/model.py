@@ -1,15 +1,18 @@
 """Causal language models of transformers as functions of their weights (``rllc.models.model.Model``)."""
 
 import copy
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from rllc.models.huggingface import interventions
 from rllc.models.huggingface.components import Components
 from rllc.models.huggingface.loss import check_module, check_names, keeps_logits, logits, weights_of
-from rllc.models.huggingface.structure import text_config
+from rllc.models.huggingface.sites import Sites
+from rllc.models.huggingface.structure import is_rotary, position_embedding, text_config
 from rllc.models.loss import token_losses
 from rllc.models.weights import Weights
 from rllc.tasks.batch import Batch
@@ -51,6 +54,32 @@ class HuggingFaceModel:
     @cached_property
     def keeps_logits(self) -> bool:
         return keeps_logits(self.module)
+
+    @cached_property
+    def sites(self) -> Sites:
+        """Where outputs of heads and MLPs are read. Raises ValueError where heads cannot be found."""
+        return Sites(self.components)
+
+    @property
+    def mlps(self) -> list[str]:
+        """Labels of the MLPs, ``"mlp:layer"``, whose outputs can be replaced."""
+        return list(self.sites.mlps)
+
+    @property
+    def name(self) -> str:
+        """The model in words, for errors."""
+        return f"a {text_config(self.module).model_type} model of transformers"
+
+    @property
+    def beside_attention(self) -> str:
+        """What it has that attention-only transformers lack, for errors."""
+        rotates = "its queries and keys rotate with their positions, and " if is_rotary(self.module) else ""
+        return f"{rotates}MLPs stand between its heads"
+
+    @cached_property
+    def position_embedding(self) -> str | None:
+        """The name of the weights of learned positions; None without any."""
+        return position_embedding(self.module, self.longest)
 
     def facts(self) -> dict[str, Any]:
         """Return the argument of ``rllc.models.huggingface.build.model``: the config, as plain data."""
@@ -101,3 +130,21 @@ class HuggingFaceModel:
 
     def masks(self, component: str) -> dict[str, Tensor] | None:
         return self.components.masks(component)
+
+    def forward_pass(self, weights: Weights, batch: Batch) -> interventions.HuggingFacePass:
+        """Return the forward pass of a minibatch, whose outputs of heads and MLPs can be replaced."""
+        check_names(weights, self.names)
+        self._follow(batch.contexts.device)
+        return interventions.HuggingFacePass(self.module, self.sites, weights, batch, keep=self.keeps_logits)
+
+    def mean_outputs(self, weights: Weights, batches: Sequence[Batch]) -> dict[str, Tensor]:
+        """Return the mean output of every head and MLP over all contexts and positions: [1, width]."""
+        check_names(weights, self.names)
+        self._follow(next(iter(weights.values())).device)
+        return interventions.mean_outputs(self.module, self.sites, weights, batches, keep=self.keeps_logits)
+
+    def attention_rows(self, weights: Weights, tokens: Tensor, queries: Tensor) -> Tensor:
+        """Return the attention of one query per context: [context, head, member, key]."""
+        check_names(weights, self.names)
+        self._follow(tokens.device)
+        return interventions.attention_rows(self.module, self.sites, weights, tokens, queries)

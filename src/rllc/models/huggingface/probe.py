@@ -69,6 +69,7 @@ def head_counts(model: nn.Module) -> tuple[int, int]:
     return heads, heads
 
 
+@torch.enable_grad()
 def find_units(model: nn.Module, attentions: Mapping[int, nn.Module]) -> dict[int, AttentionUnits]:
     """Return the units of the attention of each layer, ordered by their first head.
 
@@ -79,7 +80,7 @@ def find_units(model: nn.Module, attentions: Mapping[int, nn.Module]) -> dict[in
     where the model does not run on tokens alone.
     """
     heads, groups = head_counts(model)
-    with _replaced(list(attentions.values())) as calls, torch.enable_grad():
+    with _replaced(list(attentions.values())) as calls:
         device = next(model.parameters()).device
         tokens = torch.arange(TOKENS, device=device)[None] % text_config(model).vocab_size
         try:

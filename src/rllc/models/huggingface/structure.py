@@ -43,6 +43,30 @@ def is_norm(module: nn.Module) -> bool:
     return "norm" in type(module).__name__.lower()
 
 
+def is_rotary(model: nn.Module) -> bool:
+    """Return whether queries and keys rotate with their positions."""
+    rotary = any("rotary" in type(module).__name__.lower() for module in model.modules())
+    return rotary or bool(getattr(text_config(model), "rotary_dim", None))
+
+
+def position_embedding(model: nn.Module, longest: int | None) -> str | None:
+    """Return the name of the weights of learned positions; None where there is no such table.
+
+    longest  number of positions; the table may have a few more rows before them (OPT)
+    """
+    if longest is None:
+        return None
+    tokens = model.get_input_embeddings()  # pyright: ignore[reportCallIssue]
+    tables = [
+        name
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Embedding)
+        and module is not tokens
+        and 0 <= len(module.weight) - longest <= 2
+    ]
+    return f"{tables[0]}.weight" if len(tables) == 1 else None
+
+
 def find_layers(model: nn.Module) -> list[LayerModules]:
     """Return the modules of every layer, in order.
 

@@ -45,6 +45,7 @@ ANALYSIS = AnalysisSpec(
             ("step",),
         ),
     },
+    requires=("circuits",),
     reads=("attention_scores",),
     checks=_checks,
     local=True,

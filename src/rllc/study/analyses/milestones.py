@@ -73,6 +73,7 @@ ANALYSIS = AnalysisSpec(
             ("step",),
         ),
     },
+    requires=("circuits",),
     reads=("ngrams", "attention_scores", "stages"),
     checks=_checks,
     local=True,

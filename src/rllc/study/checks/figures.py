@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rllc.study.checks.names import refer
 from rllc.study.config_model import like
 from rllc.study.datasets import datasets, distributions, validated
+from rllc.study.families import missing_capabilities
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION, listed, misfit, options
 from rllc.study.sampling import BASE_SETTING
 from rllc.study.specs import FigureSpec
@@ -64,6 +65,8 @@ def _of_experiment(
             for needed in spec.behind:
                 if needed not in made:
                     yield f"{place}.stages: needs {needed}.nc, which '{figure.experiment}' does not declare"
+        for reason in missing_capabilities(experiment.model, spec.requires):
+            yield f"{place}: {reason}; take the figure out"
         yield from _distributions(f"{place}.options", figure, spec, drawn, experiment)
         if len(experiment.seeds) < spec.seeds and not figure.options.keys() & {"seed", "seeds"}:
             yield (

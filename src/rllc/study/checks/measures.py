@@ -35,6 +35,9 @@ def measure_problems(study: Study, place: str, experiment: Experiment) -> Iterat
         yield from dataset.spec.checks(where, work(study, experiment, dataset.section, []))
     for spec in ANALYSES:
         if section := spec.section_of(experiment):
+            if reasons := missing_capabilities(experiment.model, spec.requires):
+                yield from (f"{place}.{spec.name}: {reason}; set it to null" for reason in reasons)
+                continue
             yield from spec.checks(f"{place}.{spec.name}", work(study, experiment, section, []))
     for spec in MEASURES:
         if (

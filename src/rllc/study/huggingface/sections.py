@@ -12,6 +12,7 @@ from rllc.study.huggingface.shape import Shape, shape_of, weight_count
 from rllc.study.values import Distinct, Step
 
 NAMED = re.compile(r"step([0-9]+)")  # a revision that says its step
+LEARNED_POSITIONS = ("gpt2", "gpt_bigcode", "gpt_neo", "opt")  # architectures that have a table of them
 PLACES = {"step", "seed"}  # what braces in a path may hold
 
 
@@ -221,6 +222,12 @@ def vocabulary(model: HuggingFace, tokens: Any) -> int:
 def weights(model: HuggingFace, tokens: Any) -> int:
     """Return about how many weights the model has."""
     return weight_count(model.shape, vocabulary(model, tokens))
+
+
+def capabilities(model: HuggingFace) -> frozenset[str]:
+    """Return the capabilities that some architectures have alone (``rllc.study.families.CAPABILITIES``)."""
+    learned = model.fields.get("model_type") in LEARNED_POSITIONS
+    return frozenset({"learned_positions"} if learned else ())
 
 
 def heads(model: HuggingFace) -> int:

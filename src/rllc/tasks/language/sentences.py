@@ -65,18 +65,18 @@ def packed(
     sentence: Callable[[np.random.Generator], str],
     tokenizer: Tokenizer,
     *,
-    bos: int,
+    bos: int | None,
     length: int,
     count: int,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """Return contexts [count, length] of ``bos`` and consecutive sentences, with a space before each.
+    """Return contexts [count, length] of ``bos`` (None: of none) and sentences, with a space before each.
 
     The last sentence is cut, so every closing bracket was opened in the same context.
     """
     contexts = np.empty((count, length), dtype=np.int64)
     for row in contexts:
-        tokens = [bos]
+        tokens = [] if bos is None else [bos]
         while len(tokens) < length:
             tokens += tokenizer.encode(f" {sentence(random)}", add_special_tokens=False).ids
         row[:] = tokens[:length]
