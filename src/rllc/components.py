@@ -10,6 +10,7 @@
     embedding    the token embedding
     unembedding  the matrix that gives the logits
     1:6+1:7      several of them together (not ``full``), in ascending order
+    weights:mlp  all weights in whose name the regular expression ``mlp`` is found (``re.search``)
 
 Not every model has all of them. The ``masks`` of a model family translate a label into coordinates
 (``rllc.models.components``, ``rllc.models.huggingface.components``). This module does not import torch.
@@ -20,9 +21,10 @@ from dataclasses import dataclass
 
 # The kinds of parts, in the order that a label of several parts has.
 KINDS = ("head", "group", "attn", "mlp", "norm", "layer", "embedding", "unembedding")
+WEIGHTS = "weights:"  # what follows is a regular expression, in which + joins no parts
 KNOWN = (
     '"full", a head ("1:6"), heads together ("1:6+1:7"), "group:1:0", "attn:1", "mlp:1", "norm:1", '
-    '"layer:1", "embedding" or "unembedding"'
+    '"layer:1", "embedding", "unembedding" or "weights:<regular expression>"'
 )
 NUMBER = r"(?:0|[1-9]\d*)"
 PART = re.compile(
@@ -33,16 +35,22 @@ PART = re.compile(
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a label: its kind, its layer and its index in the layer (-1 where it has none)."""
+    """A part of a label: its kind, its layer and its index in the layer (-1 where it has none).
+
+    pattern  regular expression of the names of its weights, of the kind ``weights`` alone
+    """
 
     kind: str
     layer: int = -1
     index: int = -1
+    pattern: str = ""
 
     @property
     def label(self) -> str:
         if self.kind == "head":
             return f"{self.layer}:{self.index}"
+        if self.kind == "weights":
+            return f"{WEIGHTS}{self.pattern}"
         numbers = [str(number) for number in (self.layer, self.index) if number >= 0]
         return ":".join([self.kind, *numbers])
 
@@ -64,6 +72,8 @@ def parse(component: str) -> Component:
     """Parse a label. Raises ValueError for an unknown component or a non-canonical label."""
     if component == "full":
         return Component(component)
+    if component.startswith(WEIGHTS):
+        return Component(component, (Part("weights", pattern=_pattern(component)),))
     found = [PART.fullmatch(text) for text in component.split("+")]
     if None in found:
         raise ValueError(f"unknown component {component!r}: expected {KNOWN}")
@@ -74,6 +84,21 @@ def parse(component: str) -> Component:
         what = "heads" if {part.kind for part in parts} == {"head"} else "parts"
         raise ValueError(f"component {component!r} has its {what} out of order or twice: write {canonical!r}")
     return Component(component, tuple(parts))
+
+
+def _pattern(component: str) -> str:
+    """Return the regular expression of a label. Raises ValueError where it is none."""
+    pattern = component.removeprefix(WEIGHTS)
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(
+            f"component {component!r} holds no regular expression ({error}): expected one that is found in "
+            'the names of weights, as "weights:mlp"; write \\. for a dot'
+        ) from error
+    if not pattern:
+        raise ValueError(f'component {component!r} names no weights: write "full" for all of them')
+    return pattern
 
 
 def _part(match: re.Match[str]) -> Part:
@@ -108,6 +133,7 @@ def check(component: str, *, n_layers: int, n_heads: int, norms: bool = True) ->
         "layer:<layer>",
         "embedding",
         "unembedding",
+        f"{WEIGHTS}<regular expression>",
     ]
     advice = {
         "group": "its heads have keys and values of their own",

@@ -127,6 +127,6 @@ def test_what_is_no_file_is_refused(tmp_path):
 
 def test_a_plan_looks_into_a_folder_once(tmp_path):
     (tmp_path / "step_1.pt").touch()
-    assert list(planned_files(tmp_path)) == [1]
+    assert list(planned_files(tmp_path, "attention_only")) == [1]
     (tmp_path / "step_2.pt").touch()
-    assert list(planned_files(tmp_path)) == [1]
+    assert list(planned_files(tmp_path, "attention_only")) == [1]

@@ -51,7 +51,7 @@ from rllc.study.datasets import (
 )
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, PAGES, asked_by
 from rllc.study.huggingface.folders import input_files, planned_folders
-from rllc.study.imported import planned_files
+from rllc.study.imported import input_files as imported_files_of
 from rllc.study.layout import Layout
 from rllc.study.table import ANALYSES, MEASURES
 from rllc.study.reading import ConfigError, read

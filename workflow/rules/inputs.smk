@@ -92,12 +92,9 @@ def imported_from(wildcards):
 
 def imported(wildcards):
     """Return the state dicts of one chunk of imported checkpoints, and the model's config."""
-    folder = imported_from(wildcards)
-    files = planned_files(folder)
-    return [
-        folder / "config.json",
-        *(files[step] for step in CHUNKS[wildcards.experiment][int(wildcards.start)]),
-    ]
+    chunk = CHUNKS[wildcards.experiment][int(wildcards.start)]
+    family = experiment(wildcards).model.family
+    return imported_files_of(imported_from(wildcards), family, chunk)
 
 
 def registered(wildcards):

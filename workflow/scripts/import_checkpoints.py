@@ -8,12 +8,14 @@ from rllc.job_settings.checkpoints import ImportCheckpoints
 from rllc.store import manifest
 from rllc.store.checkpoints import save
 from rllc.store.imported import imported_run
+from rllc.store.imported_module import module_run
 
 
 def main(settings: ImportCheckpoints, seed: int, checkpoints: Path) -> None:
     """Convert the state dicts of one chunk; nothing is trained, no pickled code is run."""
     model = settings.model
-    found = imported_run(settings.folder, model=model, steps=settings.chunk)
+    run_of = module_run if model["family"] == "module" else imported_run
+    found = run_of(settings.folder, model=model, steps=settings.chunk)
     entries = []
     for step in settings.chunk:
         file = weights_file(checkpoints.parent, step)

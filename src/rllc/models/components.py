@@ -5,6 +5,7 @@
     norm:1       the layer norm of layer 1
     embedding    embed.W_E (not W_pos: under shortformer it never enters the residual stream)
     unembedding  unembed.W_U and unembed.b_U
+    weights:W_Q  every weight in whose name W_Q is found
 
 A head includes neither b_O nor layer norm, as in arXiv 2410.02984 and its public code: 32,864
 coordinates at d_model 256, d_head 32.
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from rllc.components import Part, check
+from rllc.models.named_weights import matching
 from rllc.models.transformer import Architecture, shapes
 
 HEAD_WEIGHTS = ("W_Q", "W_K", "W_V", "W_O", "b_Q", "b_K", "b_V")
@@ -31,6 +33,8 @@ def masks(component: str, architecture: Architecture) -> dict[str, Tensor] | Non
         return None
     chosen: dict[str, Tensor] = {}
     for part in parsed.parts:
+        if part.kind == "weights":
+            return matching(part, table)
         if part.kind != "head":
             prefix = _prefix(part)
             whole = {name: shape for name, shape in table.items() if name.startswith(prefix)}

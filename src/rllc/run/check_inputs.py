@@ -8,12 +8,14 @@ minutes later.
 from collections.abc import Iterator
 from pathlib import Path
 
+from rllc.module_source import source_files
 from rllc.study import claims, parameters, texts
 from rllc.study.datasets import used_texts
 from rllc.study.distributions import Files, Hub, TextTokens
 from rllc.study.imported import planned_files
 from rllc.study.inputs import is_utf8
 from rllc.study.local import tokenizer_files
+from rllc.study.module.sections import Module
 from rllc.study.study import Experiment, Study
 from rllc.study.tokenizer_files import tokenizer_size
 from rllc.study.transformer_lens import described, differences
@@ -30,8 +32,11 @@ def missing_files(study: Study) -> list[str]:
     problems = [] if is_utf8(here) else [f"the working directory {here!r} is not UTF-8: rename it"]
     problems += [*_of_texts(study), *_of_tokenizers(study), *_of_claims(study)]
     for name, experiment in study.experiments.items():
-        if experiment.checkpoints.source == "import":
-            problems += _of_imports(study, f"experiments.{name}", experiment)
+        place = f"experiments.{name}"
+        own = [*_of_modules(place, experiment)]
+        problems += own
+        if experiment.checkpoints.source == "import" and not own:
+            problems += _of_imports(study, place, experiment)
     return problems
 
 
@@ -79,6 +84,15 @@ def _of_tokenizers(study: Study) -> Iterator[str]:
             yield f"{place}: {error}"
 
 
+def _of_modules(place: str, experiment: Experiment) -> Iterator[str]:
+    """Yield the problem of the file that builds the user's module. It is read, and not imported."""
+    if isinstance(experiment.model, Module):
+        try:
+            source_files(experiment.model.build)
+        except (ValueError, OSError) as error:
+            yield f"{place}.model.build: {error}"
+
+
 def _of_imports(study: Study, place: str, experiment: Experiment) -> Iterator[str]:
     """Yield the problems of imported checkpoints: folders, steps that differ by seed, and the wrong model."""
     checkpoints = experiment.checkpoints
@@ -89,20 +103,22 @@ def _of_imports(study: Study, place: str, experiment: Experiment) -> Iterator[st
     for seed in experiment.seeds:
         folder = checkpoints.folder(seed)
         try:
-            steps[seed] = set(planned_files(folder))
-            facts = described(folder / "config.json").facts
+            steps[seed] = set(planned_files(folder, experiment.model.family))
+            # The files of a user's module are compared with it in the job.
+            of_lens = not isinstance(experiment.model, Module)
+            differ = differences(described(folder / "config.json").facts, model) if of_lens else {}
         except (ValueError, OSError) as error:
             yield f"{place}.checkpoints.path: {error}"
             continue
-        for fact, values in differences(facts, model).items():
+        for fact, values in differ.items():
             at = f"{place}.model.{fact}"
             if fact == "d_vocab":
                 at = f"tokenizers.{experiment.tokenizer}.vocabulary"
             yield f"{at}: {values}, in {folder}: give what the checkpoints were trained with"
-        if differ := sorted(steps[seed] ^ steps.get(first, steps[seed])):
+        if odd := sorted(steps[seed] ^ steps.get(first, steps[seed])):
             yield (
                 f"{place}.checkpoints.path: seeds {first} and {seed} have not the same steps; only one has "
-                f"{', '.join(map(str, differ[:5]))}: add or remove files"
+                f"{', '.join(map(str, odd[:5]))}: add or remove files"
             )
 
 

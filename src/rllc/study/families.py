@@ -13,6 +13,8 @@ from rllc.study.config_model import ConfigModel, config_field
 from rllc.study.huggingface import sections as huggingface
 from rllc.study.huggingface.sections import HuggingFace, HuggingFaceInitial
 from rllc.study.load import Load
+from rllc.study.module import sections as own
+from rllc.study.module.sections import Module, ModuleInitial
 from rllc.study.values import RLLC, STAGE, Count, Positive, Step
 
 DEFAULT = "attention_only"  # default of `model.family`
@@ -246,6 +248,20 @@ FAMILIES: dict[str, Family] = {
         check_tokenizer=huggingface.check_tokens,
         check_component=huggingface.check_component,
     ),
+    "module": Family(
+        Module,
+        ModuleInitial,
+        "rllc.models.module.build:model",
+        facts=own.facts,
+        weights=lambda model, tokens: model.weights,
+        outputs=lambda model, tokens: model.vocabulary,
+        forward=lambda model, tokens, load: own.operations(model, load) / FLOPS + PASS,
+        capabilities=frozenset({"positions", "tokens", "predictions"}),
+        sources=("train", "import"),
+        ramps=False,
+        check_tokenizer=own.check_tokens,
+        check_component=own.check_component,
+    ),
 }
 
 
@@ -257,10 +273,11 @@ def _family(entry: Any) -> str:
 ModelSection = Annotated[
     Annotated[AttentionOnly, Tag("attention_only")]
     | Annotated[InContext, Tag("in_context")]
-    | Annotated[HuggingFace, Tag("huggingface")],
+    | Annotated[HuggingFace, Tag("huggingface")]
+    | Annotated[Module, Tag("module")],
     Discriminator(_family),
 ]
-Initial = AttentionOnlyInitial | InContextInitial | HuggingFaceInitial
+Initial = AttentionOnlyInitial | InContextInitial | HuggingFaceInitial | ModuleInitial
 
 
 def family_of(model: ModelSection) -> Family:
@@ -271,7 +288,7 @@ def family_of(model: ModelSection) -> Family:
 def missing_capabilities(model: ModelSection, requires: Iterable[str]) -> list[str]:
     """Return a sentence for each required capability that the model's family lacks."""
     family = family_of(model)
-    bare = getattr(model, "n_layers", None) == 0
+    bare = bool(family.of_layers) and getattr(model, "n_layers", None) == 0
     here = (family.capabilities | family.of_model(model)) - (family.of_layers if bare else frozenset())
     name = "a model without layers" if bare else f"a model of the family {model.family}"
     return [f"{name} {CAPABILITIES[capability]}" for capability in requires if capability not in here]

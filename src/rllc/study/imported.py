@@ -1,7 +1,7 @@
 """Folders of imported checkpoints: the file of each step. Imports no torch."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -18,16 +18,24 @@ BEFORE, AFTER = re.compile(r"[0-9](?:[.,]|[eE][+-]?)$"), re.compile(r"[kKmM](?![
 def imported_files(folder: Path) -> dict[int, Path]:
     """Return step -> state dict of a folder, ascending. The step is the last number of the file name.
 
-    Hidden files are left out. Raises ValueError if the folder is missing, holds a model of another kind
-    (checked before names) or no state dict. Also if a name has no whole number, or two names have the same.
+    Raises ValueError as ``state_dict_files`` does, and if the folder holds a model of another kind than an
+    attention-only HookedTransformer (checked before names).
     """
-    if not folder.is_dir():
-        found = f"{folder} is no folder" if folder.exists() else f"there is no folder {folder}"
-        raise ValueError(f"imported checkpoints: {found}")
+    _check_folder(folder)
     if problem := foreign(folder):
         raise ValueError(f"imported checkpoints: {problem}")
     if (folder / "config.json").is_file():
         described(folder / "config.json")
+    return state_dict_files(folder)
+
+
+def state_dict_files(folder: Path) -> dict[int, Path]:
+    """Return step -> state dict of a folder, ascending, whatever the model. Hidden files are left out.
+
+    Raises ValueError if the folder is missing or holds no state dict. Also if a name has no whole number, or
+    two names have the same.
+    """
+    _check_folder(folder)
     files: dict[int, Path] = {}
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() not in SUFFIXES or path.name.startswith("."):
@@ -44,14 +52,27 @@ def imported_files(folder: Path) -> dict[int, Path]:
     return dict(sorted(files.items()))
 
 
-def planned_files(folder: Path) -> Mapping[int, Path]:
-    """Return ``imported_files``, cached: all jobs of a plan must see the same files."""
-    return _looked_up(folder, Path.cwd())
+def planned_files(folder: Path, family: str) -> Mapping[int, Path]:
+    """Return the files of a model of a family, cached: all jobs of a plan must see the same files."""
+    return _looked_up(folder, family, Path.cwd())
 
 
 @cache
-def _looked_up(folder: Path, _relative_to: Path) -> Mapping[int, Path]:
-    return imported_files(folder)
+def _looked_up(folder: Path, family: str, _relative_to: Path) -> Mapping[int, Path]:
+    return state_dict_files(folder) if family == "module" else imported_files(folder)
+
+
+def input_files(folder: Path, family: str, steps: Iterable[int]) -> list[Path]:
+    """Return the state dicts of steps, and the config.json where the family has one, as inputs of a rule."""
+    config = [] if family == "module" else [folder / "config.json"]
+    files = planned_files(folder, family)
+    return [*config, *(files[step] for step in steps)]
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        found = f"{folder} is no folder" if folder.exists() else f"there is no folder {folder}"
+        raise ValueError(f"imported checkpoints: {found}")
 
 
 def _step(path: Path) -> int:

@@ -68,11 +68,15 @@ class TrainedCheckpoints(ConfigModel):
 
 
 class ImportedCheckpoints(ConfigModel):
-    """Checkpoints that others trained: a folder of state dicts of an attention-only HookedTransformer."""
+    """Checkpoints that others trained: a folder of state dicts.
+
+    They are of an attention-only HookedTransformer, or of a module of yours (``family: module``).
+    """
 
     source: Literal["import"] = config_field("checkpoints that already exist")
     path: str = config_field(
-        "folder with config.json and one .safetensors or .pt per step; `{seed}` in it is replaced"
+        "folder with one .safetensors or .pt per step, and for attention_only config.json; `{seed}` in it is "
+        "replaced"
     )
     chunks: list[Step] = config_field("as for trained checkpoints", unit="steps")
 

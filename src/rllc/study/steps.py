@@ -20,7 +20,7 @@ def steps(experiment: Setup, root: Path = Path()) -> list[int]:
     """Return all checkpoint steps, ascending: scheduled (trained here) or found (those of others)."""
     checkpoints = experiment.checkpoints
     if checkpoints.source == "import":
-        return list(planned_files(root / checkpoints.folder(experiment.seeds[0])))
+        return list(planned_files(root / checkpoints.folder(experiment.seeds[0]), experiment.model.family))
     if checkpoints.source == "huggingface":
         if not isinstance(experiment.model, HuggingFace):
             raise ValueError(f"checkpoints of Hugging Face are not of the family {experiment.model.family}")

@@ -9,6 +9,7 @@
     layer:1      every weight of layer 1
     embedding    the token embedding
     unembedding  the weights that give the logits, where they are not the embedding
+    weights:mlp  every weight in whose name ``mlp`` is found
 
 Which modules these are, ``structure`` finds by name, and ``probe`` by gradients.
 """
@@ -22,6 +23,7 @@ from torch import Tensor, nn
 from rllc.components import Part, parse
 from rllc.models.huggingface.probe import AttentionUnits, Unit, find_units
 from rllc.models.huggingface.structure import LayerModules, find_layers
+from rllc.models.named_weights import aliases_of, matching
 from rllc.vocabulary import head_label
 
 
@@ -67,12 +69,14 @@ class Components:
         parsed = parse(component)
         if parsed.label == "full":
             return None
+        shapes = {name: tuple(weight.shape) for name, weight in self.module.named_parameters()}
         chosen: dict[str, Tensor] = {}
         for part in parsed.parts:
+            if part.kind == "weights":
+                return matching(part, shapes, aliases_of(self.module))
             for weight, mask in self._masks(part, component):
                 name = self._names[id(weight)]
                 chosen[name] = chosen[name] | mask if name in chosen else mask
-        shapes = {name: weight.shape for name, weight in self.module.named_parameters()}
         return {name: mask.expand(shapes[name]) for name, mask in chosen.items()}
 
     def _masks(self, part: Part, component: str) -> Iterable[tuple[nn.Parameter, Tensor]]:

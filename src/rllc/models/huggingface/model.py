@@ -13,12 +13,12 @@ from rllc.models.huggingface.components import Components
 from rllc.models.huggingface.loss import check_module, check_names, keeps_logits, logits, weights_of
 from rllc.models.huggingface.sites import Sites
 from rllc.models.huggingface.structure import is_rotary, position_embedding, text_config
-from rllc.models.loss import token_losses
+from rllc.models.token_model import TokenModel
 from rllc.models.weights import Weights
 from rllc.tasks.batch import Batch
 
 
-class HuggingFaceModel:
+class HuggingFaceModel(TokenModel):
     """One module of transformers, whose weights are given at each call.
 
     Raises ValueError where the module is not a causal language model of transformers, is in train mode, or
@@ -111,22 +111,6 @@ class HuggingFaceModel:
         """Move the module, whose buffers enter its forward pass, to the device of the weights and batches."""
         if next(self.module.parameters()).device != device:
             self.module.to(device)
-
-    def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Return the loss of each prediction, nats/token."""
-        return token_losses(outputs, targets)
-
-    def loss(self, weights: Weights, batch: Batch) -> Tensor:
-        """Return the mean loss over a batch's contexts and scored positions, nats/token."""
-        return self.losses(self.outputs(weights, batch), batch.targets).mean()
-
-    def context_losses(self, weights: Weights, batch: Batch) -> Tensor:
-        """Return the mean loss of each context over the scored positions, nats/token: [batch]."""
-        return self.losses(self.outputs(weights, batch), batch.targets).mean(-1)
-
-    def predictions(self, weights: Weights, batch: Batch) -> Tensor:
-        """Return the probabilities of the next token: [batch, scored, vocab]."""
-        return torch.softmax(self.outputs(weights, batch), -1)
 
     def masks(self, component: str) -> dict[str, Tensor] | None:
         return self.components.masks(component)

@@ -1,0 +1,1 @@
+"""Any torch module that maps tokens to logits as a family of models."""

@@ -1,0 +1,1 @@
+"""Torch modules of the user in the config. Imports no torch."""
