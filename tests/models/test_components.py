@@ -147,3 +147,20 @@ def test_labels_that_are_not_canonical_are_unknown(text):
 
 def test_kind_of_a_group_is_that_of_heads():
     assert kind("group:1:0") == "heads"
+
+
+def test_weights_by_name_are_all_of_their_coordinates():
+    chosen = masks(r"weights:blocks\.[12]\.attn\.W_(Q|K)+$", SMALL)
+    assert set(chosen) == {f"blocks.{layer}.attn.{name}" for layer in (1, 2) for name in ("W_Q", "W_K")}
+    assert all(mask.all() and mask.shape == shapes(SMALL)[name] for name, mask in chosen.items())
+    assert kind("weights:W_Q") == "other"
+    with pytest.raises(ValueError, match=r"'weights:W_G' matches no weight .* such as .*W_"):
+        masks("weights:W_G", SMALL)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("weights:(", "no regular expression"), ("weights:", "names no weights")]
+)
+def test_expression_that_can_find_nothing_is_refused(text, reason):
+    with pytest.raises(ValueError, match=reason):
+        parse(text)

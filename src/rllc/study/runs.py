@@ -68,10 +68,7 @@ class TrainedCheckpoints(ConfigModel):
 
 
 class ImportedCheckpoints(ConfigModel):
-    """Checkpoints that others trained: a folder of state dicts.
-
-    They are of an attention-only HookedTransformer, or of a module of yours (``family: module``).
-    """
+    """Checkpoints that others trained: state dicts of an attention-only HookedTransformer or your module."""
 
     source: Literal["import"] = config_field("checkpoints that already exist")
     path: str = config_field(

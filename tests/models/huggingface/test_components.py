@@ -120,3 +120,11 @@ def test_layer_without_attention_has_no_heads_but_an_mlp():
     for label in ("0:0", "attn:0"):
         with pytest.raises(ValueError, match=rf"'{label}' is not in this model: .*layer 0 has no"):
             components.masks(label)
+
+
+def test_weights_by_name_are_those_of_the_part_with_these_names():
+    components = Components(tiny_model("gpt_neox"))
+    by_name, mlp = components.masks(r"weights:layers\.1\.mlp"), components.masks("mlp:1")
+    assert by_name.keys() == mlp.keys() and all(torch.equal(by_name[name], mlp[name]) for name in mlp)
+    with pytest.raises(ValueError, match=r"lm_head\.weight is tied to transformer\.wte"):
+        Components(tiny_model("gpt2")).masks("weights:lm_head")
