@@ -36,6 +36,8 @@ experiments:
     metrics: {contexts: 16, batch_size: 8}
   ours:
     like: theirs
+    sampling: {other: null}
+    metrics: null
     training:
       {distribution: docs, steps: 4, batch_size: 4, optimizer: adamw, learning_rate: 1.0e-3, betas: [0.9, 0.95],
        eps: 1.0e-8, weight_decay: 0.0, warmup: 2, schedule: constant, gradient_clip: null, late_layers_ramp: 0,

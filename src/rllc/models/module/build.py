@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from rllc import module_source
-from rllc.models.module.model import ModuleModel
+from rllc.models.module.model import Logits, ModuleModel
 
 TOLERANCE = 1e-5  # relative difference of logits that counts as rounding
 
@@ -34,7 +34,7 @@ def model(
             "expected the same; run snakemake again, which makes it anew"
         )
     with module_source.imported(build) as (_, own):
-        logits = getattr(own, "logits", None)
+        logits: Logits | None = getattr(own, "logits", None)
     found = ModuleModel(
         _built(build, options, seed=0),
         logits=logits if callable(logits) else None,
