@@ -8,6 +8,7 @@ the config is read (common.smk), because the shape of a model stands in the conf
 
 rule download:
     """Models and tokenizers of the hub, on a machine with a network."""
+    localrule: True
 
 
 rule components:

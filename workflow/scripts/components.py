@@ -14,7 +14,7 @@ def main(settings: ListComponents) -> None:
     for facts in _distinct(settings.models.values()):
         names = [name for name, own in settings.models.items() if own == facts]
         described = facts.get("config", {}).get("model_type", facts["family"])
-        print(f"{', '.join(names)} ({described})\n")
+        print(f"{', '.join(names)} ({described}); * is the layer\n")
         print(component_table(build(settings.families[names[0]].load(), facts)), end="\n\n")
 
 
@@ -27,4 +27,4 @@ def _distinct(models: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, timed=False)

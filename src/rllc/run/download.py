@@ -1,7 +1,8 @@
 """Fetch models and tokenizers of the hub into its cache: ``snakemake download``, where there is a network.
 
-The cache is that of the package huggingface_hub (``HF_HOME``), which other programs share. What is in it already
-is not asked for again. So a second call needs no network, and a branch that moves on does not change a study.
+The cache is that of the package huggingface_hub (``HF_HOME``), which other programs share. What is in it
+already is not asked for again. So a second call needs no network, and a branch that moves on does not change
+a study.
 """
 
 import hashlib
@@ -136,7 +137,7 @@ def _get(each: Wanted, names: Iterable[str]) -> list[Path]:
 
 
 def _check(each: Wanted, info: Any, files: Iterable[Path]) -> None:
-    """Raise DownloadError where a file is of another commit, or a large one has another SHA-256 than the hub's.
+    """Raise DownloadError where a file is of another commit, or a large one has not the SHA-256 of the hub.
 
     A damaged file is removed, since the cache would keep it.
     """

@@ -37,8 +37,8 @@ def asked(each: Wanted, call: Callable[[], T]) -> T:
         ) from error
     except errors.RepositoryNotFoundError as error:
         raise DownloadError(
-            f"{what} cannot be fetched: the hub has no such model, or it is private. Correct the name, or log "
-            "in by `hf auth login`"
+            f"{what} cannot be fetched: the hub has no such model, or it is private. Correct the name, or "
+            "log in by `hf auth login`"
         ) from error
     except errors.OfflineModeIsEnabled as error:
         raise DownloadError(f"{what} cannot be fetched: HF_HUB_OFFLINE is set; unset it") from error

@@ -127,7 +127,7 @@ def _without_names(place: Path) -> str:
 
 
 def snapshot(place: Path, revision: str) -> Path | None:
-    """Return the folder of one revision in the cache of a model; None where it, or a weight file, is absent."""
+    """Return the folder of one revision in the cache of a model; None where a file of it is absent."""
     ref = place / "refs" / revision
     commit = ref.read_text().strip() if ref.is_file() else revision
     folder = place / "snapshots" / commit

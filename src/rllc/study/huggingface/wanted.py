@@ -1,7 +1,7 @@
 """Which models and tokenizers of the hub a config asks for. Imports no torch and uses no network.
 
-A config can be read only where the config.json of its models is there, since their shape stands in it. So this
-module reads no more of the config than names: ``snakemake download`` calls it before the config is read.
+A config can be read only where the config.json of its models is there, since their shape stands in it. So
+this module reads no more of the config than names: ``snakemake download`` calls it before the config is read.
 """
 
 from collections.abc import Iterator
