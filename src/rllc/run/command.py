@@ -11,8 +11,8 @@ def command(
     the error, in one line.
 
     watch    show stderr of the job (a progress bar) on the terminal too, but not stdout
-    offline  the job asks the hub for nothing (``HF_HUB_OFFLINE=1``), as where a library would look for a newer
-             file. Rules that read text or tokenizers of the hub leave it out
+    offline  the job asks the hub for nothing (``HF_HUB_OFFLINE=1``), not even for a newer
+             version of a file. Rules that read text or tokenizers of the hub leave it out
     shown    show stdout of the job on the terminal; its log has stderr alone
     flags    names of further flags by kind, separated by spaces: ``input="blocks teacher"``,
              ``wildcards="seed"``, ``output="dataset"``. Every value is quoted for the shell.
