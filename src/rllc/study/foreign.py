@@ -16,7 +16,10 @@ EXPECTED = (
     "expected an attention-only HookedTransformer of TransformerLens: its fields in config.json and one "
     "state dict per step; docs/own_models.md ('Attention-only models') has the lines that write them"
 )
-INSTEAD = "set checkpoints.source: huggingface and model.family: huggingface (docs/own_models.md, 'In the workflow')"
+INSTEAD = (
+    "set checkpoints.source: huggingface and model.family: huggingface "
+    "(docs/own_models.md, 'In the workflow')"
+)
 
 
 def foreign(folder: Path) -> str:
@@ -26,7 +29,8 @@ def foreign(folder: Path) -> str:
     for place in (folder, *(() if own else below)):
         if kind := _kind(place):
             within = "" if place == folder else f" in {place.relative_to(folder)}"
-            return f"{folder} holds {kind}{within}, which `source: import` does not read: {INSTEAD}; else {EXPECTED}"
+            said = f"{folder} holds {kind}{within}, which `source: import` does not read"
+            return f"{said}: {INSTEAD}; else {EXPECTED}"
     return ""
 
 
