@@ -67,6 +67,10 @@ OPTIONS = options(sys.argv if workflow.is_main_process else ["job"])
 if OPTIONS.repeated:
     raise WorkflowError("\n".join(OPTIONS.repeated))
 
+if OPTIONS.targets and {*OPTIONS.targets} <= {"download", "components"}:
+    # They need no number of cores, which Snakemake asks for.
+    workflow.resource_settings.cores = workflow.resource_settings.cores or 1
+
 try:  # a job of a cluster may start long after the main process read the config
     PLAN = None if workflow.is_main_process else plan.kept(root=ROOT)
     if not PLAN:
