@@ -7,6 +7,16 @@ from typing import Any
 # Fields of a config that say how it was saved, and nothing of the model.
 OF_SAVING = ("_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version", "use_cache")
 
+SINGLE = (
+    "model.safetensors",
+    "pytorch_model.bin",
+)  # the file of all weights; the first that is there is read
+
+
+def index_of(single: str) -> str:
+    """Return the name of the index of shards that stand in the place of one file of weights."""
+    return f"{single}.index.json"
+
 
 def config_fields(folder: Path) -> dict[str, Any]:
     """Return the fields of a folder's config.json that describe the model, without those of saving.
@@ -44,22 +54,28 @@ def weight_files(folder: Path) -> list[Path]:
 
     Raises ValueError where there are none, or one is lost.
     """
-    for single in ("model.safetensors", "pytorch_model.bin"):
-        index = folder / f"{single}.index.json"
+    for single in SINGLE:
+        index = folder / index_of(single)
         if (folder / single).is_file():
             return [folder / single]
         if index.is_file():
-            return _of_index(index)
+            return _shards(index)
     raise ValueError(
         f"{folder} has no weights: expected model.safetensors or pytorch_model.bin, or shards with an index"
     )
 
 
-def _of_index(index: Path) -> list[Path]:
+def shard_names(index: Path) -> list[str]:
+    """Return the names of the shards that an index lists. Raises ValueError where it is no index."""
     try:
-        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        return sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise ValueError(f"{index} is no index of shards ({error}): copy the folder again") from error
+
+
+def _shards(index: Path) -> list[Path]:
+    """Return the shards of an index. Raises ValueError where one is lost."""
+    names = shard_names(index)
     lost = [name for name in names if not (index.parent / name).is_file()]
     if lost:
         raise ValueError(

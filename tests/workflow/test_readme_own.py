@@ -1,4 +1,4 @@
-"""Your own text and your own checkpoints, by the README's lines to the letter."""
+"""Your own text and your own checkpoints, by the lines of README and docs/own_models.md to the letter."""
 
 import json
 import re
@@ -11,16 +11,22 @@ import torch
 import xarray as xr
 import yaml
 from hooked import as_hooked
-from readme import README, command, small, snippet
+from hub_server import Hub, serving
+from readme import OWN_MODELS, README, command, small, snippet
 from replaced import replaced_by_an_older
+from tiny_transformers import tiny_model
 
 from rllc.models.transformer import Architecture
 from rllc.store.blocks import examples
 from rllc.store.checkpoints import load, read_metadata
 from rllc.study import defaults
 
-EXPORT = snippet("python", "model.cfg")
-THESIS, MINE = snippet("yaml", "thesis"), snippet("yaml", "source: import")
+ATTENTION_ONLY = OWN_MODELS.partition("## Attention-only models")[2]
+EXPORT, MINE = (
+    snippet("python", "model.cfg", ATTENTION_ONLY),
+    snippet("yaml", "source: import", ATTENTION_ONLY),
+)
+THESIS, PYTHIA = snippet("yaml", "thesis"), snippet("yaml", "source: huggingface")
 FOLDER = "path/to/folder"
 
 
@@ -57,11 +63,11 @@ def hooked(**changes):
     )
 
 
-def literally(checkout, arguments, *more):
+def literally(checkout, arguments, *more, **variables):
     """Run a command of the README with nothing changed but what is put before it."""
     return subprocess.run(
         [sys.executable, "-m", "snakemake", *more, *arguments],
-        cwd=checkout.root, env=checkout.environment(), capture_output=True, text=True, timeout=300,
+        cwd=checkout.root, env=checkout.environment() | variables, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
 
 
@@ -138,7 +144,7 @@ def test_checkpoints_exported_by_the_readme_give_the_numbers_of_the_run_they_cam
     tokens = {"vocabulary": facts["d_vocab"], "context": facts["n_ctx"], "held_out_blocks": 400}
     scaled = {"tokenizers": {"mine": tokens}, "experiments": {"mine": mine}}
     checkout.write("config/small.yaml", yaml.safe_dump(scaled))
-    overlay, *targets = small(command("config/mine.yaml"))
+    overlay, *targets = small(command("config/mine.yaml", ATTENTION_ONLY))
     checkout.snakemake(overlay, "config/small.yaml", *targets)
     results = checkout.root / "results/ci"
     with (
@@ -157,7 +163,7 @@ def test_checkpoints_exported_by_the_readme_give_the_numbers_of_the_run_they_cam
     with xr.open_dataset(results / "figures/mine_by_distribution.nc") as drawn:
         assert "head_type" in drawn
     blocks = results / "blocks/mine/english.json"
-    known = re.findall(r"`(<.*?>)`", README)
+    known = re.findall(r"`(<.*?>)`", ATTENTION_ONLY.partition("bos: known` every")[2])
     present = json.loads(vocabulary)["model"]["vocab"]
     (first,) = [token for token in known if token in present]
     assert set(examples(blocks, "held_out").contexts[:, 0].tolist()) == {present[first]}
@@ -176,7 +182,8 @@ def test_the_commands_of_the_readme_plan_no_more_than_it_says(fresh, monkeypatch
     checkout.write("config/mine.yaml", MINE)
     planned = {}
     for name in ("fig2_wrllc_by_head", "config/thesis.yaml", "config/mine.yaml"):
-        done = literally(checkout, command(name), "--dry-run", "--quiet", "rules")
+        page = ATTENTION_ONLY if "mine" in name else README
+        done = literally(checkout, command(name, page), "--dry-run", "--quiet", "rules")
         assert not done.returncode, done.stderr[-3000:]
         planned[name] = dict(re.findall(r"^(\w+) +(\d+) +[\d.]+ +[\d.]+ ", done.stdout, re.MULTILINE))
     assert "sample_full" not in planned["fig2_wrllc_by_head"]
@@ -217,7 +224,30 @@ def test_checkpoints_of_other_models_are_refused_before_the_first_job(fresh, mon
         checkout.write(f"{FOLDER}/config.json", json.dumps(gpt2))
         torch.save({}, checkout.root / FOLDER / "pytorch_model.bin")
         (checkout.root / FOLDER / "model.safetensors").touch()
-    done = literally(checkout, command("config/mine.yaml"))
+    done = literally(checkout, command("config/mine.yaml", ATTENTION_ONLY))
     assert done.returncode
     assert FOLDER in done.stdout + done.stderr
+    assert ("checkpoints.source: huggingface" in done.stdout + done.stderr) == (kind == "Hugging Face")
     assert not (checkout.root / "results").exists()
+
+
+def test_model_of_the_hub_is_downloaded_listed_and_planned_by_the_commands_of_the_readme(fresh, tmp_path):
+    checkout = fresh()
+    checkout.write("config/pythia.yaml", PYTHIA)
+    said = yaml.safe_load(PYTHIA)["experiments"]["pythia"]
+    revisions = {}
+    for number, name in enumerate([*said["checkpoints"]["revisions"], "main"]):
+        revisions[name] = tmp_path / name
+        tiny_model("gpt_neox", seed=number, max_position_embeddings=128).save_pretrained(revisions[name])
+        (revisions[name] / "tokenizer.json").write_text(tokenizer(53))
+    local = {"HF_HOME": str(tmp_path / "home"), "HF_ENDPOINT": "http://127.0.0.1:9"}
+    with serving(Hub({said["model"]["path"]: revisions})) as hub:
+        done = literally(checkout, command("-- download"), **local | {"HF_ENDPOINT": hub.address})
+    assert not done.returncode, done.stderr[-3000:]
+    done = literally(checkout, command("-- components"), **local)
+    assert "0..1:0..3" in done.stdout, done.stderr[-3000:]
+    done = literally(checkout, command("pythia_by_distribution"), "--dry-run", "--quiet", "rules", **local)
+    assert not done.returncode, done.stderr[-3000:]
+    planned = set(re.findall(r"^(\w+) +\d+ +[\d.]+ +[\d.]+ ", done.stdout, re.MULTILINE))
+    assert {"register_checkpoints", "sample_heads", "draw"} <= planned
+    assert not {"train", "import_checkpoints"} & planned

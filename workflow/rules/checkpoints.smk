@@ -41,6 +41,7 @@ rule train:
     shell:
         command(
             "train",
+            offline=True,
             input="blocks previous",
             wildcards="seed",
             params="keep_every",
@@ -141,6 +142,7 @@ rule register_checkpoints:
     shell:
         command(
             "register_checkpoints",
+            offline=True,
             wildcards="seed",
             output="checkpoints",
         )

@@ -26,9 +26,11 @@ from rllc.run.check_revisions import equal_checkpoints
 from rllc.run.command import command
 from rllc.run.console import ToGo, make_readable, say_how_long
 from rllc.run.contents import Contents
+from rllc.run.download import download, write_record
 from rllc.run.environment import forget_secrets, prepare
 from rllc.run.fingerprint import Source
 from rllc.run.held_out import scarce
+from rllc.run.hub_errors import DownloadError
 from rllc.run.options import options
 from rllc.run.settings_files import SettingsFiles
 from rllc.run.unusable import Unusable
@@ -51,6 +53,7 @@ from rllc.study.datasets import (
 )
 from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, PAGES, asked_by
 from rllc.study.huggingface.folders import input_files, planned_folders
+from rllc.study.huggingface.wanted import wanted
 from rllc.study.imported import input_files as imported_files_of
 from rllc.study.layout import Layout
 from rllc.study.table import ANALYSES, MEASURES
@@ -64,14 +67,26 @@ OPTIONS = options(sys.argv if workflow.is_main_process else ["job"])
 if OPTIONS.repeated:
     raise WorkflowError("\n".join(OPTIONS.repeated))
 
+if OPTIONS.targets and {*OPTIONS.targets} <= {"download", "components"}:
+    # They need no number of cores, which Snakemake asks for.
+    workflow.resource_settings.cores = workflow.resource_settings.cores or 1
+
 try:  # a job of a cluster may start long after the main process read the config
     PLAN = None if workflow.is_main_process else plan.kept(root=ROOT)
     if not PLAN:
         defaults.refuse(workflow.configfiles)
         defaults.read_values(config, workflow.config_settings.config_args)
+    WANTED = []
+    if (
+        "download" in OPTIONS.targets
+    ):  # the config can be read only where its models are
+        WANTED = wanted(config)
+        download(WANTED, dry=workflow.output_settings.dryrun, say=logger.info)
     STUDY = read(PLAN["config"] if PLAN else config, checked=bool(PLAN))
     Layout(STUDY.results).refuse_unusable(STUDY.experiments)
-except (ConfigError, plan.Changed) as error:
+    if WANTED and not workflow.output_settings.dryrun:
+        write_record(WANTED, Path(Layout(STUDY.results).downloads()))
+except (ConfigError, DownloadError, plan.Changed) as error:
     raise WorkflowError(str(error)) from None
 
 CODES = PLAN["codes"] if PLAN else {}

@@ -42,6 +42,7 @@ for spec in MEASURES:
         shell:
             command(
                 "measure",
+                offline=True,
                 input="checkpoints blocks teacher tokenizer after",
                 wildcards="seed",
                 params="distribution",

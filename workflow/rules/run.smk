@@ -86,7 +86,8 @@ onstart:
         raise WorkflowError(problem)
     on_slurm = workflow.executor_plugin.name == profile.EXECUTOR
     plan.keep(config, CODES, root=ROOT)
-    SETTINGS.write(job.params.settings for job in jobs if job.output)
+    told_jobs = [job for job in jobs if "settings" in job.params.keys()]
+    SETTINGS.write(job.params.settings for job in told_jobs)
     try:
         profile.refuse_plain(workflow.executor_plugin.name, sys.argv)
         if on_slurm:

@@ -22,7 +22,7 @@ SCRIPTS = Path("workflow/scripts")
 OURS = {"code", "settings"}  # flags that this module reads
 
 
-def run(main: Callable[..., None]) -> None:
+def run(main: Callable[..., None], *, timed: bool = True) -> None:
     """Call ``main`` with the command line's flags, one per parameter, read by its annotation.
 
     A flag of type Path, int or str takes one value. ``list[Path]`` takes several. ``Path | None`` and ``str |
@@ -32,6 +32,8 @@ def run(main: Callable[..., None]) -> None:
     ``--code`` is the fingerprint from the plan, of the script and of the functions that its settings name. If
     the source has changed since, the job refuses to run. So every result is made by the code that it records.
     A parameter ``code`` of ``main`` gets the fingerprint.
+
+    timed  whether the last line of the log is the time that it took
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
     log.setLevel(logging.INFO)
@@ -51,7 +53,8 @@ def run(main: Callable[..., None]) -> None:
         with freed_memory_kept(SMALLER):
             main(settings=settings, **arguments)
         took = time.monotonic() - started
-        print(f"{time.strftime('%H:%M:%S')} done in {took:.1f} s")  # only for the log: see rllc.run.command
+        if timed:  # only for the log: see rllc.run.command
+            print(f"{time.strftime('%H:%M:%S')} done in {took:.1f} s")
     except (ValueError, OSError, ArithmeticError) as error:
         sys.exit(f"{script.name}: {type(error).__name__}: {error}")
     except MemoryError as error:

@@ -70,3 +70,15 @@ class RegisterCheckpoints:
     model: dict[str, Any]
     heads: int
     components: list[str]
+
+
+@dataclass(frozen=True)
+class ListComponents:
+    """The models of a study.
+
+    families  experiment -> function that builds its model
+    models    experiment -> facts of its model
+    """
+
+    families: dict[str, NamedFunction]
+    models: dict[str, dict[str, Any]]

@@ -1,4 +1,4 @@
-"""Folders with checkpoints of other formats, which cannot be imported. Imports no torch."""
+"""Folders with checkpoints of other formats, which `source: import` does not read. Imports no torch."""
 
 import json
 import re
@@ -14,18 +14,23 @@ ADAPTER = "adapter_config.json"  # of PEFT
 BELOW = ("*", "snapshots/*")  # checkpoint-500 of a Trainer, step1000 of a revision; the cache of the hub
 EXPECTED = (
     "expected an attention-only HookedTransformer of TransformerLens: its fields in config.json and one "
-    "state dict per step; README.md ('Your own checkpoints') has the lines that write them"
+    "state dict per step; docs/own_models.md ('Attention-only models') has the lines that write them"
+)
+INSTEAD = (
+    "set checkpoints.source: huggingface and model.family: huggingface "
+    "(docs/own_models.md, 'In the workflow')"
 )
 
 
 def foreign(folder: Path) -> str:
-    """Return which unsupported format a folder holds, and which is expected; "" if it is not recognised."""
+    """Return which other format a folder holds, and what to do; "" if it is not recognised."""
     own = (folder / "config.json").exists()  # then no file in a folder below is the model
     below = (path for pattern in BELOW for path in sorted(folder.glob(pattern)) if path.is_dir())
     for place in (folder, *(() if own else below)):
         if kind := _kind(place):
             within = "" if place == folder else f" in {place.relative_to(folder)}"
-            return f"{folder} holds {kind}{within}, which rllc cannot read yet: {EXPECTED}"
+            said = f"{folder} holds {kind}{within}, which `source: import` does not read"
+            return f"{said}: {INSTEAD}; else {EXPECTED}"
     return ""
 
 

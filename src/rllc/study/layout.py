@@ -69,6 +69,10 @@ class Layout:
     def dataset(self, experiment: str = "{experiment}", name: str = "{dataset}") -> str:
         return f"{self.results}/{experiment}/{name}.nc"
 
+    def downloads(self) -> str:
+        """Return the record of what was fetched from the hub."""
+        return f"{self.results}/downloads.json"
+
     def claims(self) -> str:
         return f"{self.results}/claims.nc"
 

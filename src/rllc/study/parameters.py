@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rllc.job_settings.checkpoints import ImportCheckpoints, RegisterCheckpoints, Train
+from rllc.job_settings.checkpoints import ImportCheckpoints, ListComponents, RegisterCheckpoints, Train
 from rllc.job_settings.compute import Compute
 from rllc.job_settings.datasets import Analyse, Gather
 from rllc.job_settings.functions import NamedFunction
@@ -125,6 +125,13 @@ def register_checkpoints(study: Study, name: str, seed: int, start: int) -> Regi
         heads=family_of(experiment.model).heads(experiment.model) if any(s.heads for s in sampled) else 0,
         components=sorted({label for s in sampled if s.other for label in s.other.components or ()}),
     )
+
+
+def list_components(study: Study) -> ListComponents:
+    """Return the models of a study."""
+    experiments = study.experiments.items()
+    families = {name: family(experiment) for name, experiment in experiments}
+    return ListComponents(families, {name: model(study, experiment) for name, experiment in experiments})
 
 
 # --- measures and datasets

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rllc.study.foreign import EXPECTED, SIZES, hugging_face
+from rllc.study.foreign import EXPECTED, INSTEAD, SIZES, hugging_face
 
 POSITIONS = ("standard", "shortformer")
 NORMALIZATIONS = ("LN", "LNPre", None)
@@ -54,7 +54,8 @@ def described(path: Path) -> Described:
     absent = [name for name, size in sizes.items() if size is None]
     if said := hugging_face(config):
         raise ValueError(
-            f"{path} is a config of Hugging Face ({said}), whose models rllc cannot read yet: {EXPECTED}"
+            f"{path} is a config of Hugging Face ({said}), which `source: import` does not read: {INSTEAD}; "
+            f"else {EXPECTED}"
         )
     if absent:
         raise ValueError(f"{path} lacks {', '.join(absent)}: add them, as whole numbers")

@@ -20,6 +20,8 @@ def test_revisions_say_their_steps_or_are_a_table():
     assert checkpoints(revisions=["step0", "step512"]).names == {0: "step0", 512: "step512"}
     table = {"101000": "stage1-step101000-tokens424B", 7: "a" * 40}  # JSON keeps numbers as text
     assert checkpoints(revisions=table).names == {101000: "stage1-step101000-tokens424B", 7: "a" * 40}
+    several = {7: "stage2-ingredient1-step7-tokens1B", 8: "stage2-ingredient2-step7-tokens1B"}
+    assert checkpoints(revisions=several).names == several  # the table tells apart what shares a step
     assert checkpoints(path="mine/checkpoint-{step}").chunks == [0]
 
 
@@ -27,6 +29,7 @@ def test_revisions_say_their_steps_or_are_a_table():
     ("given", "message"),
     [
         ({"revisions": ["stage1-step101000-tokens424B"]}, "does not say its step alone"),
+        ({"revisions": ["stage2-ingredient1-step7-tokens1B"]}, "'stage2-ingredient1-step7-tokens1B' does not say"),
         ({"revisions": ["main"]}, "does not say its step alone"),
         ({"revisions": ["step1", "step1"]}, "lists step1 twice"),
         ({"revisions": {1: "a", 2: "a"}}, "'a' has several steps"),

@@ -132,6 +132,21 @@ def test_without_a_network_the_error_names_the_tokenizer():
     assert "ValueError: tokenizer 'no-such-owner/no-such-tokenizer' could not be loaded" in result.stderr
 
 
+def test_tokenizer_in_the_cache_of_the_hub_is_read_without_a_network(trained, tmp_path):
+    place = tmp_path / "hub/models--owner--name"
+    snapshot = place / "snapshots" / ("a" * 40)
+    snapshot.mkdir(parents=True)
+    (place / "refs").mkdir()
+    (place / "refs/main").write_text("a" * 40)
+    save(trained, snapshot / "tokenizer.json")
+    code = "from rllc.tasks.language.tokenizer import pretrained; print(pretrained('owner/name').to_str())"
+    for offline in ({"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}):
+        environment = {**os.environ, "HF_HOME": str(tmp_path), **offline}
+        environment.pop("HF_HUB_CACHE", None)
+        result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        assert result.stdout.strip() == trained.to_str(), result.stderr
+
+
 def test_long_unbroken_run_is_learnt_from_in_seconds_and_said(caplog):
     """As a whole, 500,000 letters took over a minute."""
     letters = "".join(random.Random(0).choices("acgt", k=500_000))

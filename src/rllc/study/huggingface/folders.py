@@ -20,8 +20,27 @@ def planned_folders(model: HuggingFace, checkpoints: HuggingFaceCheckpoints, see
 
     Raises ValueError, with the key, where a checkpoint is missing or the folders are not those of one model.
     """
-    revisions, steps = tuple(checkpoints.names.items()), tuple(checkpoints.steps or ())
+    revisions, steps = tuple(hub_revisions(model, checkpoints).items()), tuple(checkpoints.steps or ())
+    if checkpoints.names and checkpoints.path is None and model.path and not is_of_the_hub(model.path):
+        raise ValueError(
+            f"checkpoints.revisions: model.path is the folder {model.path}; revisions are of the hub: give "
+            "checkpoints.path, with {step} in it"
+        )
     return _planned(model.path, checkpoints.path, revisions, steps, seed, Path.cwd())
+
+
+def hub_revisions(model: HuggingFace, checkpoints: HuggingFaceCheckpoints) -> dict[int, str]:
+    """Return step -> revision of the hub, of the steps that are read; empty where folders are read.
+
+    A hub name without revisions stands for its branch `main`, whose step the config gives. Raises ValueError
+    for a step that no revision has.
+    """
+    if checkpoints.path is not None or model.path is None or not is_of_the_hub(model.path):
+        return {}
+    steps = checkpoints.steps or ()
+    named = checkpoints.names or dict.fromkeys(steps, "main")
+    _refuse_missing(steps, list(named))
+    return {step: name for step, name in named.items() if not steps or step in steps}
 
 
 @cache
@@ -37,22 +56,21 @@ def _planned(
         found = _of_path(path.replace("{seed}", str(seed)), steps)
     elif model is None:
         raise ValueError("model.path: missing; the checkpoints name no folders")
-    elif is_of_the_hub(model):
-        found = snapshots(model, dict(revisions) or dict.fromkeys(steps, "main"))
     elif revisions:
-        raise ValueError(
-            f"checkpoints.revisions: model.path is the folder {model}; revisions are of the hub: give "
-            "checkpoints.path, with {step} in it"
-        )
+        found = snapshots(model, dict(revisions))
     else:
         found = {steps[0]: Path(model).expanduser()}
-    chosen = {step: folder for step, folder in found.items() if not steps or step in steps}
+    _refuse_missing(steps, list(found))
+    return dict(sorted((step, folder) for step, folder in found.items() if not steps or step in steps))
+
+
+def _refuse_missing(steps: Sequence[int], found: list[int]) -> None:
+    """Raise ValueError where a step has no checkpoint."""
     if missing := [step for step in steps if step not in found]:
-        there = ", ".join(map(str, list(found)[:NAMED])) or "none"
+        there = ", ".join(map(str, found[:NAMED])) or "none"
         raise ValueError(
             f"checkpoints.steps: there is no checkpoint of step {_some(missing)}; the first are {there}"
         )
-    return dict(sorted(chosen.items()))
 
 
 def input_files(folder: Path) -> list[str]:
@@ -90,7 +108,7 @@ def cache_of(name: str) -> Path:
 def snapshots(name: str, revisions: Mapping[int, str]) -> dict[int, Path]:
     """Return step -> folder of each revision in the cache of the hub. Raises ValueError for missing ones."""
     place = cache_of(name)
-    found = {step: _snapshot(place, revision) for step, revision in revisions.items()}
+    found = {step: snapshot(place, revision) for step, revision in revisions.items()}
     missing = [revisions[step] for step, folder in found.items() if folder is None]
     if missing:
         raise ValueError(
@@ -108,8 +126,8 @@ def _without_names(place: Path) -> str:
     return f" It holds the commits {_some(commits)} without names (refs/): give a table of steps and commits."
 
 
-def _snapshot(place: Path, revision: str) -> Path | None:
-    """Return the folder of one revision; None where the cache lacks it or its weights."""
+def snapshot(place: Path, revision: str) -> Path | None:
+    """Return the folder of one revision in the cache of a model; None where a file of it is absent."""
     ref = place / "refs" / revision
     commit = ref.read_text().strip() if ref.is_file() else revision
     folder = place / "snapshots" / commit

@@ -98,6 +98,8 @@ def load(path: str | PathLike[str]) -> Tokenizer:
 def pretrained(name_or_path: str, *, revision: str = "main") -> Tokenizer:
     """Return the tokenizer of a hub repository, or of a local ``tokenizer.json`` or its folder.
 
+    Of the hub, the file in its cache is read if there is one, so that a plan and its jobs see the same file.
+
     Raises ValueError where it cannot be loaded.
     """
     path = Path(name_or_path).expanduser()
@@ -108,8 +110,8 @@ def pretrained(name_or_path: str, *, revision: str = "main") -> Tokenizer:
     if path.is_dir() or path.suffix == ".json":
         raise ValueError(f"there is no tokenizer.json at {name_or_path}: expected the file or its folder")
     try:
-        return _plain(Tokenizer.from_pretrained(name_or_path, revision=revision))
-    except Exception as error:  # tokenizers raises plain Exception for every error of the hub
+        return load(_of_the_hub(name_or_path, revision))
+    except Exception as error:  # of the hub and of its client for HTTP, which depends on its version
         reason = str(error).strip().splitlines()
         raise ValueError(
             f"tokenizer {name_or_path!r} could not be loaded from the hub "
@@ -117,6 +119,14 @@ def pretrained(name_or_path: str, *, revision: str = "main") -> Tokenizer:
             "its tokenizer.json on a machine that has one and give the path, or train a tokenizer on the "
             "study's own text"
         ) from error
+
+
+def _of_the_hub(name: str, revision: str) -> str:
+    """Return the tokenizer.json of a repository in the cache of the hub, where it is fetched if missing."""
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+
+    found = try_to_load_from_cache(name, "tokenizer.json", revision=revision)
+    return found if isinstance(found, str) else hf_hub_download(name, "tokenizer.json", revision=revision)
 
 
 def bos_id(tokenizer: Tokenizer, token: str | None = None) -> int:
