@@ -46,7 +46,14 @@ def job(tmp_path):
 
 
 def files(tmp_path, **given):
-    none = {"blocks": None, "teacher": None, "tokenizer": None, "after": [], "output": tmp_path / "out.nc"}
+    none = {
+        "blocks": None,
+        "teacher": None,
+        "tokenizer": None,
+        "after": [],
+        "earlier": [],
+        "output": tmp_path / "out.nc",
+    }
     return Files(**none | given)
 
 

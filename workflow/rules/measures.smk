@@ -17,6 +17,7 @@ for spec in MEASURES:
             teacher=teacher_of(spec),
             tokenizer=tokenizer_of(spec),
             after=parts_before(spec),
+            earlier=chunks_before(spec),
         output:
             output=AT.part(of_distribution=spec.per_distribution),
         log:
@@ -42,7 +43,7 @@ for spec in MEASURES:
         shell:
             command(
                 "measure",
-                input="checkpoints blocks teacher tokenizer after",
+                input="checkpoints blocks teacher tokenizer after earlier",
                 wildcards="seed",
                 params="distribution",
                 output="output",
