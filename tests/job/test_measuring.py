@@ -197,6 +197,26 @@ def test_what_comes_after_another_measure_reads_its_part_and_is_measured_again_w
     assert "after" not in xr.load_dataset(job.files.output).attrs
 
 
+def test_checkpoint_is_measured_again_where_one_before_it_changes(reading, tmp_path):
+    job, every = reading
+    earlier, seen = tmp_path / "earlier.json", []
+
+    def measure(weights, _, step):
+        seen.append(step)
+        return xr.Dataset({"before": float(job.before(step, 1)[0][0])})
+
+    job = told(reads(job, earlier=[earlier]), earlier=1)
+    for seed, steps in ((0, [0, 1]), (0, []), (1, [0])):
+        file = tmp_path / f"earlier{seed}.safetensors"
+        save(every[seed], file, {"step": -5})
+        manifests.write(earlier, checkpoints=[manifests.file_entry(file, step=-5)], model={})
+        seen.clear()
+        job = replace(job)  # as a new process
+        job.write(measure, integrity={})
+        assert seen == steps
+        assert xr.load_dataset(job.files.output)["before"].values.tolist() == [[[-5.0, 0.0]]]
+
+
 def test_part_has_the_coordinates_of_its_job(reading):
     """A measure without distributions has no such coordinate."""
     job, _ = reading
