@@ -40,17 +40,17 @@ def checkpoint_integrity(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
     """Loss, distance to the checkpoint before, and turn of the path; outliers are named. Columns: seeds."""
     held = inputs.of_seeds(inputs.need(datasets, "checkpoints", *DRAWN), seeds)
     data = held[[*DRAWN]]
+    steps = data["step"].values
     losses, distances, turns = [], [], []
     for _, suffix, one in by_seed(data):
         apart = one["relative_distance"].where(one["relative_distance"] > 0)
         mark = partial(_mark, _flags(one))
-        frame = {"steps": data["step"].values}
         losses.append(
             Panel(
                 f"held-out loss{suffix}",
                 [Curve(one["loss"], LOSS, one["loss_se"])],
                 over=partial(mark, one["loss"]),
-                **frame,
+                steps=steps,
             )
         )
         distances.append(
@@ -58,7 +58,7 @@ def checkpoint_integrity(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
                 f"distance to the one before{suffix}",
                 [Curve(apart.dropna("step"), APART)],
                 over=all_of(_logarithmic, partial(mark, apart)),
-                **frame,
+                steps=steps,
             )
         )
         turns.append(
@@ -66,7 +66,7 @@ def checkpoint_integrity(datasets: Datasets, *, seeds: Seeds = None) -> Drawing:
                 f"turn of the path{suffix}",
                 [Curve(one["turn"].dropna("step"), TURNS)],
                 over=all_of(level(TURN, **LIMIT), partial(mark, one["turn"]), _all_cosines),
-                **frame,
+                steps=steps,
             )
         )
     unit = str(held["loss"].attrs.get("units", NATS))
