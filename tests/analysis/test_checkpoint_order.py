@@ -88,11 +88,11 @@ def test_checkpoint_of_another_run_is_found_alone():
 
 
 def test_repeated_checkpoint_is_equal_and_explains_the_turn_before_it():
-    path = [1.0, 2.0, 3.0, 4.0, 3.0, 6.0, 7.0]
+    path = [0.5, 1.0, 1.1, 5.0, 1.0, 6.0, 7.0]
     assert found(path, EQUAL, steps=[0, 10, 20, 30, 40, 50, 60]) == [40]
     made = out_of_place(series(path, steps=[0, 10, 20, 30, 40, 50, 60])).sel(seed=0)
-    assert made["equal_to"].values.tolist() == [-1, -1, -1, -1, 20, -1, -1]
-    assert not int(made["outlier"].sel(step=30)) & OUT_OF_PLACE
+    assert made["equal_to"].values.tolist() == [-1, -1, -1, -1, 10, -1, -1]
+    assert made["turn"].sel(step=30) == pytest.approx(-1) and made["outlier"].sel(step=30) == 0
 
 
 def test_adjacent_repeat_has_no_turn_and_is_equal():
