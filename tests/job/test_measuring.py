@@ -46,7 +46,14 @@ def job(tmp_path):
 
 
 def files(tmp_path, **given):
-    none = {"blocks": None, "teacher": None, "tokenizer": None, "after": [], "output": tmp_path / "out.nc"}
+    none = {
+        "blocks": None,
+        "teacher": None,
+        "tokenizer": None,
+        "after": [],
+        "earlier": [],
+        "output": tmp_path / "out.nc",
+    }
     return Files(**none | given)
 
 
@@ -188,6 +195,26 @@ def test_what_comes_after_another_measure_reads_its_part_and_is_measured_again_w
         assert seen == steps
         assert (xr.load_dataset(job.files.output)["number"] == score).all()
     assert "after" not in xr.load_dataset(job.files.output).attrs
+
+
+def test_checkpoint_is_measured_again_where_one_before_it_changes(reading, tmp_path):
+    job, every = reading
+    earlier, seen = tmp_path / "earlier.json", []
+
+    def measure(weights, _, step):
+        seen.append(step)
+        return xr.Dataset({"before": float(job.before(step, 1)[0][0])})
+
+    job = told(reads(job, earlier=[earlier]), earlier=1)
+    for seed, steps in ((0, [0, 1]), (0, []), (1, [0])):
+        file = tmp_path / f"earlier{seed}.safetensors"
+        save(every[seed], file, {"step": -5})
+        manifests.write(earlier, checkpoints=[manifests.file_entry(file, step=-5)], model={})
+        seen.clear()
+        job = replace(job)  # as a new process
+        job.write(measure, integrity={})
+        assert seen == steps
+        assert xr.load_dataset(job.files.output)["before"].values.tolist() == [[[-5.0, 0.0]]]
 
 
 def test_part_has_the_coordinates_of_its_job(reading):

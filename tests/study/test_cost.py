@@ -156,6 +156,9 @@ EXPECTED = {
         lambda f: KINDS * f.s.contexts * f.tokens.predictions,
         lambda f: (8 * f.s.contexts * f.tokens.predictions, 50 * f.s.contexts * f.tokens.predictions),
     ),
+    "integrity": (
+        lambda f: f.one(f.s.contexts) + 4 * 4e-6 * f.weights / cost.HASHED, lambda f: 900 + 8 * BATCH(f),
+    ),
     "regression_predictions": (lambda f: 2 * len(f.s.scales) * f.one(f.s.sequences), lambda f: 1500),
     "calibration": (
         of_sweeps, lambda f: 1200 + 20 * largest_sweep(f), lambda f: 0, lambda f: (1e6, 0),

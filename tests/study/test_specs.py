@@ -93,10 +93,16 @@ def test_what_is_added_is_told_the_section_that_asks_for_it(config):
 
 
 def test_contexts_are_those_that_the_section_names():
-    experiment = SimpleNamespace(own_training=SimpleNamespace(distribution="mixture"))
+    experiment = SimpleNamespace(
+        own_training=SimpleNamespace(distribution="mixture"), distributions=["code", "english"]
+    )
     sections = {
         "tokens": [({"corpus": None}, ("mixture", "train")), ({"corpus": "code"}, ("code", "held_out"))],
         "token_losses": [({"distribution": "english"}, ("english", "held_out"))],
+        "integrity": [
+            ({"distribution": None}, ("code", "held_out")),
+            ({"distribution": "english"}, ("english", "held_out")),
+        ],
         "path_patching": [({"words_of": "english"}, ("english", "held_out"))],
     }
     chosen = {spec.name: spec.reads_contexts_of for spec in MEASURES if spec.reads_contexts_of}
@@ -158,6 +164,7 @@ def test_units_are_those_of_what_the_words_name():
         "positions": "loss loss_se ablated_loss ablated_loss_se position_gain position_gain_se loss_at loss_at_se "
         "ablated_loss_at ablated_loss_at_se",
         "token_losses": "loss",
+        "integrity": "loss loss_se",
         "patched_paths": "ablated_least ablated_least_se path path_se",
         "hessian_stages": "trace_smooth",
     }
@@ -177,7 +184,7 @@ def test_units_are_those_of_what_the_words_name():
     }  # fmt: skip
     assert others["steps"] == {
         "first_boundary", "bigram_minimum", "ngram_half", "previous_token_half", "prefix_matching_half",
-        "composition_onset", "prefix_matching_onset",
+        "composition_onset", "prefix_matching_onset", "previous_step",
     }  # fmt: skip
     (spec,) = (spec for spec in MEASURES if spec.name == "regression_predictions")
     assert {name for name, each in spec.variables.items() if each.unit == "1"} == {
@@ -214,7 +221,7 @@ def test_jobs_of_measures_start_early_or_take_a_gpu_or_share_sequences_as_their_
         **dict.fromkeys(("sample_heads", "ablation"), ("heads",)),
         **dict.fromkeys(("attention_scores", "tokens"), ("heads", "attention")),
             "path_patching": ("heads", "attention", "circuits"),
-        **dict.fromkeys(("ngrams", "token_losses"), ("positions", "tokens")),
+        **dict.fromkeys(("ngrams", "token_losses", "integrity"), ("positions", "tokens")),
         "positions": ("attention", "learned_positions", "positions", "tokens"),
         "fisher": ("tokens",), "circuits": ("heads", "circuits"), "induction_ablation": ("heads", "positions", "tokens"),
         **dict.fromkeys(("metrics", "hessian", "eigenvalues", "hessian_rank", "sample_full", "sample_other"), ()),

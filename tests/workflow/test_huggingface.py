@@ -35,8 +35,10 @@ experiments:
          scored_positions: 4, init_batches: 2, control_chains: 2}
       other: {<<: *tiny, components: ["mlp:0", "embedding"]}
     metrics: {contexts: 16, batch_size: 8}
+    integrity: {contexts: 16, batch_size: 8}
   ours:
     like: theirs
+    integrity: null
     model:
       family: huggingface
       config: {model_type: gpt_neox, num_hidden_layers: 2, num_attention_heads: 2, hidden_size: 16, intermediate_size: 24}
@@ -123,6 +125,13 @@ def test_study_of_folders_and_of_a_training_is_made_and_made_once(checkout):
         for step in (0, 10):
             loss = found["loss"].sel(step=step).item()
             assert loss == pytest.approx(loss_of_transformers(checkout, step), rel=1e-5)
+    with opened(checkout, "theirs/checkpoints") as found:
+        assert found["loss"].sel(step=2).item() == pytest.approx(loss_of_transformers(checkout, 2), rel=1e-5)
+        assert found["loss_se"].attrs["degrees_of_freedom"] == 15
+        assert found["previous_step"].values.tolist() == [[-1, 0, 2]]
+        assert found["outlier"].values.tolist() == [
+            [0, 1, 0]
+        ]  # the weights of step 2 are beyond those of step 10
     registered = json.loads((checkout.root / "results/hf/theirs/checkpoints/seed0/from0.json").read_text())
     assert [entry["dtypes"] for entry in registered["checkpoints"]] == [["F16"]] * 3
     assert not list((checkout.root / "results/hf/theirs").rglob("*.safetensors")), "weights were copied"

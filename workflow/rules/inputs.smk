@@ -181,6 +181,24 @@ def parts_before(spec):
     return parts if spec.after else []
 
 
+def chunks_before(spec):
+    """Return the manifests of earlier chunks that hold the checkpoints before a chunk which a measure reads."""
+
+    def manifests(wildcards):
+        table, first = CHUNKS[wildcards.experiment], int(wildcards.start)
+        before = [
+            start for start, steps in table.items() if start < first for _ in steps
+        ]
+        return expand(
+            AT.checkpoints(),
+            experiment=wildcards.experiment,
+            seed=wildcards.seed,
+            start=sorted(set(before[-spec.earlier :])),
+        )
+
+    return manifests if spec.earlier else []
+
+
 def message_of(spec):
     """Return the message of a job of a measure when it starts."""
     where = ", on {wildcards.distribution}" if spec.per_distribution else ""

@@ -17,6 +17,7 @@ for spec in MEASURES:
             teacher=teacher_of(spec),
             tokenizer=tokenizer_of(spec),
             after=parts_before(spec),
+            earlier=chunks_before(spec),
         output:
             output=AT.part(of_distribution=spec.per_distribution),
         log:
@@ -43,7 +44,7 @@ for spec in MEASURES:
             command(
                 "measure",
                 offline=True,
-                input="checkpoints blocks teacher tokenizer after",
+                input="checkpoints blocks teacher tokenizer after earlier",
                 wildcards="seed",
                 params="distribution",
                 output="output",

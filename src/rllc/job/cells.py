@@ -30,7 +30,8 @@ def over_steps(
 ) -> xr.Dataset:
     """Return ``measure`` of every checkpoint, joined along ``step``.
 
-    checkpoints  entries of a manifest: each has ``step`` and ``sha256``
+    checkpoints  entries of a manifest: each has ``step`` and ``sha256``, and ``earlier``, the digests of the
+                 checkpoints before it that its numbers depend on, if there are any
     made_by      everything else that the numbers depend on (settings, code, digests of inputs); a finished
                  cell is reused only if all of it is the same
     output       the job's result; its cells are kept in a folder beside it
@@ -40,7 +41,8 @@ def over_steps(
     pieces: list[xr.Dataset] = []
     bar = tqdm(checkpoints, desc=f"{output.parent.name} {output.stem}", unit="checkpoint", mininterval=5)
     for checkpoint in bar:
-        key = json.dumps([checkpoint["sha256"], checkpoint["step"], made_by], sort_keys=True, default=str)
+        of = [checkpoint["sha256"], *checkpoint.get("earlier", ())]
+        key = json.dumps([*of, checkpoint["step"], made_by], sort_keys=True, default=str)
         cell = folder / f"{checkpoint['step']:07d}.{hashlib.sha256(key.encode()).hexdigest()[:16]}.nc"
         dataset = _kept(cell)
         if dataset is None:

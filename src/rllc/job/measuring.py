@@ -13,10 +13,12 @@ import xarray as xr
 from tokenizers import Tokenizer
 
 from rllc.job.cells import over_steps
+from rllc.job.series import Series
 from rllc.job_settings.measures import Measure
 from rllc.measures.data import Measurement
 from rllc.models.device import choose, computing, device_name
-from rllc.models.model import TaughtBatches, build
+from rllc.models.model import Model, TaughtBatches, build
+from rllc.models.weights import Weights
 from rllc.seeds import derive, generator
 from rllc.store import manifest as manifests
 from rllc.store.blocks import examples, side_digest
@@ -40,6 +42,7 @@ class Files:
     teacher      manifest of a model whose predictions are the targets; None: the targets are the next tokens
     tokenizer    file of the tokenizer; None: the measure does not read it
     after        parts of other measures, of the seed's last chunk of checkpoints
+    earlier      manifests of earlier chunks, for a measure that compares a checkpoint with those before it
     output       the part
     """
 
@@ -48,6 +51,7 @@ class Files:
     teacher: Path | None
     tokenizer: Path | None
     after: list[Path]
+    earlier: list[Path]
     output: Path
 
 
@@ -108,6 +112,10 @@ class Measuring:
             )
         return every[:count]
 
+    def before(self, step: int, count: int) -> list[tuple[int, Weights]]:
+        """Return step and weights of the last ``count`` checkpoints before ``step``, the latest first."""
+        return [*self._series.before(step, count)]
+
     def training_contexts(self) -> np.ndarray:
         """Return the contexts that are not held out."""
         return examples(self._needed_blocks(), "train").contexts
@@ -143,26 +151,42 @@ class Measuring:
         steps     steps of the chunk to measure; None: all
         settings  config sections that the measure reads, as plain data, which the part records
         """
-        manifest = manifests.read(self.files.checkpoints)
-        model = build(self.settings.family.load(), manifest["model"])
+        series, model = self._series, self._model
         inputs, compute = self._inputs(), self.settings.compute
 
         def one(entry: dict[str, Any]) -> xr.Dataset:
-            weights = weights_of_entry(self.files.checkpoints, entry, model)
+            weights = series.weights(entry["step"])
             with computing(compute.device, compute.precision) as place:
                 return measure(place(weights), model, entry["step"])
 
         computed = asdict(replace(compute, device=device_name(choose(compute.device))))
         facts = {**settings, "compute": computed, "code": self.code, "inputs": inputs}
         streams = {"stream": self.stream, "batch_stream": self.settings.batch_stream}
-        made_by = {**facts, **streams, "model": manifest["model"]}
+        made_by = {**facts, **streams, "model": self._facts}
         if self.files.after:
             made_by["after"] = [hashlib.sha256(file.read_bytes()).hexdigest() for file in self.files.after]
-        dataset = over_steps(one, checkpoints=self.entries(steps), made_by=made_by, output=self.files.output)
+        entries = [
+            {**entry, "earlier": series.digests_before(entry["step"])} for entry in self.entries(steps)
+        ]
+        dataset = over_steps(one, checkpoints=entries, made_by=made_by, output=self.files.output)
         if self.distribution is not None:
             dataset = dataset.expand_dims(distribution=np.asarray([self.distribution], dtype=object))
         dataset = dataset.expand_dims(seed=np.asarray([self.training_seed], dtype=np.int64))
         write_dataset(dataset.assign_attrs(attributes(**facts)), self.files.output)
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
+        """Return the facts of the model, by the chunk's manifest."""
+        return manifests.read(self.files.checkpoints)["model"]
+
+    @cached_property
+    def _model(self) -> Model:
+        return build(self.settings.family.load(), self._facts)
+
+    @cached_property
+    def _series(self) -> Series:
+        files = [*self.files.earlier, self.files.checkpoints]
+        return Series(files, self._model, earlier=self.settings.earlier)
 
     def _needed_blocks(self) -> Path:
         """Return the manifest of the tokens, for a measure that reads them."""

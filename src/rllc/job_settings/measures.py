@@ -20,6 +20,7 @@ class Measure:
     stream        random stream of the measure; per checkpoint, ``Measuring.seed(step)``
     batch_stream  random stream of the minibatches: the same for all seeds and steps
     bos           token that opens every context, as in ``rllc.tasks.language.tokenizer.opening``
+    earlier       number of checkpoints before each that the measure reads too
     """
 
     family: NamedFunction
@@ -32,3 +33,4 @@ class Measure:
     stream: int
     batch_stream: int
     bos: str | None = None
+    earlier: int = 0

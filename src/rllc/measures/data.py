@@ -52,6 +52,13 @@ class Data(Protocol):
         """Integers [total, context]: the contexts of the distribution that are not held out."""
         ...
 
+    def before(self, step: int, count: int) -> list[tuple[int, Weights]]:
+        """Step and weights of the last ``count`` checkpoints before ``step``, the latest first.
+
+        The specification of the measure says how many it reads (``earlier``).
+        """
+        ...
+
     def part(self, name: str) -> xr.Dataset:
         """Return what the measure ``name`` found for this seed in the last chunk of checkpoints.
 
@@ -75,6 +82,7 @@ class InMemoryData:
                token where they begin with different ones
     tokenizer  of the contexts, for measures of text
     parts      datasets of other measures on which a measure builds, by their names
+    earlier    weights of checkpoints by step, for a measure that compares one with those before it
     stream     seed of every random number
     device     of the minibatches
 
@@ -91,6 +99,7 @@ class InMemoryData:
     first: int | None = None
     tokenizer: Tokenizer | None = None
     parts: Mapping[str, xr.Dataset] = field(default_factory=dict)
+    earlier: Mapping[int, Weights] = field(default_factory=dict)
     stream: int = 0
     device: str | torch.device = "cpu"
 
@@ -121,6 +130,11 @@ class InMemoryData:
                 "the measure reads contexts that are trained on: give InMemoryData(training=...)"
             )
         return self.training
+
+    def before(self, step: int, count: int) -> list[tuple[int, Weights]]:
+        """Return step and weights of the last given checkpoints before ``step``, the latest first."""
+        known = sorted((each for each in self.earlier if each < step), reverse=True)
+        return [(each, self.earlier[each]) for each in known[:count]]
 
     def part(self, name: str) -> xr.Dataset:
         """Return the dataset of another measure. Raises ValueError where it is not given."""

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from rllc.study import cost_of_inputs, limits
-from rllc.study.cost import MEGABYTES, START, Cost
+from rllc.study.cost import HASHED, MEGABYTE, MEGABYTES, START, Cost
 from rllc.study.datasets import Dataset, measured
 from rllc.study.families import family_of
 from rllc.study.limits import GPU
@@ -22,7 +22,6 @@ from rllc.study.table import MEASURES
 SMALL = Cost(cpu_seconds=2.0)  # imports matplotlib or scipy, and little else
 GATHER = Cost(cpu_seconds=0.5)
 COPIES = 4  # of a model's weights in a job that measures it: module, checkpoint, gradient, file
-READ = 200.0  # megabytes of weights that a job reads and hashes per CPU second
 MARGIN = 2  # the limit of a job, over the slowest recorded one
 
 
@@ -56,23 +55,24 @@ def _measure(spec: MeasureSpec) -> Callable[[Study, Any], Cost]:
         dataset = datasets[getattr(w, "dataset", spec.name)]
         steps = dataset.among(starts[int(w.start)])
         cost = spec.cost(work(study, study.experiments[w.experiment], dataset.section, steps))
-        return replace(cost, megabytes=cost.megabytes + _megabytes_of_weights(study, w.experiment))
+        weights = _megabytes_of_weights(study, w.experiment, COPIES + spec.earlier)
+        return replace(cost, megabytes=cost.megabytes + weights)
 
     return cost_of
 
 
-def _megabytes_of_weights(study: Study, name: str) -> float:
+def _megabytes_of_weights(study: Study, name: str, copies: int = COPIES) -> float:
     """Return the memory that a job needs for the weights of a model and their copies."""
     experiment = study.experiments[name]
     tokens = study.tokenizers[experiment.tokenizer]
-    return COPIES * 4e-6 * family_of(experiment.model).weights(experiment.model, tokens)
+    return copies * MEGABYTE * family_of(experiment.model).weights(experiment.model, tokens)
 
 
 def _register(study: Study, w: Any) -> Cost:
     """Return the cost of reading every checkpoint of a chunk twice: its digest, and its numbers."""
     _, starts = _planned(study, w.experiment)
     megabytes = _megabytes_of_weights(study, w.experiment)
-    seconds = len(starts[int(w.start)]) * megabytes / COPIES / READ
+    seconds = len(starts[int(w.start)]) * megabytes / COPIES / HASHED
     return Cost(2 * START + seconds, MEGABYTES + megabytes)
 
 

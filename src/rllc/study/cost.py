@@ -11,6 +11,8 @@ from rllc.study.tasks import Tokenizer
 
 START = 2.0  # CPU seconds of the start of a job that imports torch
 MEGABYTES, PER_LOGITS = 900, 8  # memory of a job that evaluates a model, and per megabyte of its logits
+MEGABYTE = 4e-6  # megabytes of a float32 weight
+HASHED = 200.0  # megabytes of weights that a job reads and hashes per CPU second
 HEAD = 0.17  # cost of one more head, as a share of a full forward and backward pass
 
 

@@ -55,7 +55,7 @@ def files() -> str:
     for spec in MEASURES:
         where = ("seed", "step", *(["distribution"] if spec.per_distribution else []))
         groups = _by_dims(spec.variables, where)
-        groups += _by_dims(spec.finish.variables, ("seed",)) if spec.finish else []
+        groups += _by_dims(spec.finish.variables, spec.finish.dims) if spec.finish else []
         about = "; ".join(groups) or spec.about
         lines.append(f"| {_file(spec.pattern)} | {about} | `{spec.name}`, `gather` |")
     for spec in ANALYSES:

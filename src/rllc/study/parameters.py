@@ -152,6 +152,7 @@ def measure(study: Study, name: str, made: Dataset, seed: int, chunk: list[int])
         stream=derive(study.seed, *of_seed, spec.stream) if spec.stream else 0,
         batch_stream=derive(study.seed, "batches") if spec.per_distribution else 0,
         bos=getattr(study.tokenizers[experiment.tokenizer], "bos", None),
+        earlier=spec.earlier,
     )
 
 

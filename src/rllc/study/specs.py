@@ -132,6 +132,7 @@ class Finish:
     name, section, about
               key, class and description of the config section that switches it on; section None: always on
     settings  section -> keyword arguments of the function
+    dims      dims of the variables beside their own
     """
 
     function: str
@@ -140,6 +141,7 @@ class Finish:
     section: type[ConfigModel] | None = None
     about: str = ""
     settings: Callable[[Any], dict[str, Any]] = lambda section: {}
+    dims: tuple[str, ...] = ("seed",)
 
     def asked(self, experiment: Setup) -> bool:
         """Return whether the experiment's config switches it on."""
@@ -199,6 +201,8 @@ class MeasureSpec:
     after_where  section -> whether this config needs ``after``
     reads_contexts_of  without ``per_distribution``: (experiment, section) -> (distribution, ``train`` or
                 ``held_out``) of the contexts that it reads; None: it reads none
+    earlier     number of checkpoints before each that the kernel reads too (``data.before``), also those of
+                earlier chunks
     per_distribution  True: one job and one dataset entry per distribution, and the kernel may read
                 minibatches. False: one for all, without minibatches
     stream      name of its random stream; "": it uses no random numbers except for minibatches
@@ -226,6 +230,7 @@ class MeasureSpec:
     after: tuple[str, ...] = ()
     after_where: Callable[[Any], bool] = lambda section: True
     reads_contexts_of: Callable[[Setup, Any], tuple[str, str]] | None = None
+    earlier: int = 0
     per_distribution: bool = True
     stream: str = ""
     stream_of_seed: bool = True

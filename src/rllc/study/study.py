@@ -14,6 +14,7 @@ from rllc.measures.fisher.spec import Fisher
 from rllc.measures.hessian.spec import Hessian
 from rllc.measures.hessian_rank.spec import HessianRank
 from rllc.measures.induction_ablation.spec import InductionAblation
+from rllc.measures.integrity.spec import Integrity
 from rllc.measures.metrics.spec import Metrics
 from rllc.measures.ngrams.spec import Ngrams
 from rllc.measures.path_patching.spec import PathPatching
@@ -62,7 +63,7 @@ def _about() -> dict[str, str]:
     """Return key -> description of each section of an experiment, from the specs."""
     about = {}
     for spec in (*MEASURES, *ANALYSES):
-        about[spec.name] = f"{spec.about}; makes {spec.name}.nc"
+        about[spec.name] = f"{spec.about}; makes {spec.pattern.partition('(')[0]}.nc"
         if isinstance(spec, MeasureSpec) and spec.finish:
             about[spec.finish.name] = f"{spec.finish.about}, in {spec.name}.nc; needs {spec.name}"
     return about
@@ -100,6 +101,7 @@ class Experiment(Setup):
     path_patching: PathPatching | None = measured("path_patching")
     induction_ablation: InductionAblation | None = measured("induction_ablation")
     metrics: Metrics | None = measured("metrics")
+    integrity: Integrity | None = measured("integrity")
     ngrams: Ngrams | None = measured("ngrams")
     positions: Positions | None = measured("positions")
     regression_predictions: RegressionPredictions | None = measured("regression_predictions")
