@@ -17,7 +17,7 @@ def test_offline_job_asks_the_hub_for_nothing():
 
 
 def test_shown_job_shows_its_output_and_its_log_has_the_errors(tmp_path):
-    log, program = tmp_path / "a b.log", 'python() { echo table; echo warning >&2; return $FAILS; }\n'
+    log, program = tmp_path / "a b.log", "python() { echo table; echo warning >&2; return $FAILS; }\n"
     text = command("components", shown=True, offline=True).replace("{log:q}", f"'{log}'")
     text = text.replace("{params.code:q}", "1").replace("{params.settings:q}", "s")
     for fails, said in ((0, ""), (3, "warning\n")):

@@ -29,7 +29,10 @@ def test_revisions_say_their_steps_or_are_a_table():
     ("given", "message"),
     [
         ({"revisions": ["stage1-step101000-tokens424B"]}, "does not say its step alone"),
-        ({"revisions": ["stage2-ingredient1-step7-tokens1B"]}, "'stage2-ingredient1-step7-tokens1B' does not say"),
+        (
+            {"revisions": ["stage2-ingredient1-step7-tokens1B"]},
+            "'stage2-ingredient1-step7-tokens1B' does not say",
+        ),
         ({"revisions": ["main"]}, "does not say its step alone"),
         ({"revisions": ["step1", "step1"]}, "lists step1 twice"),
         ({"revisions": {1: "a", 2: "a"}}, "'a' has several steps"),
