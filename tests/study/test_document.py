@@ -9,7 +9,8 @@ import yaml
 
 from rllc.run import lock
 from rllc.study import document
-from rllc.study.figures import ANIMATIONS, FIGURES, options
+from rllc.study.figure_options import options
+from rllc.study.figures import ANIMATIONS, FIGURES
 
 ROOT = Path(__file__).resolve().parents[2]
 

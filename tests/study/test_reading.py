@@ -11,7 +11,8 @@ from refused import refused
 from rllc.study import defaults
 from rllc.study.datasets import datasets, distributions, used_texts
 from rllc.study.document import sections
-from rllc.study.figures import FIGURES, misfit, options
+from rllc.study.figure_options import misfit, options
+from rllc.study.figures import FIGURES
 from rllc.study.layout import Layout
 from rllc.study.reading import FOLDERS, ConfigError, read
 from rllc.study.specs import FigureSpec

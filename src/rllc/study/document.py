@@ -17,8 +17,9 @@ from pydantic.fields import FieldInfo
 
 from rllc.study.config_model import ConfigModel
 from rllc.study.datasets import TRAINING_LOSS
-from rllc.study.figures import ANIMATIONS, FIGURES, listed
-from rllc.study.figures import about as drawn
+from rllc.study.figure_options import about as drawn
+from rllc.study.figure_options import listed
+from rllc.study.figures import ANIMATIONS, FIGURES
 from rllc.study.specs import Variable
 from rllc.study.study import Study
 from rllc.study.table import ANALYSES, MEASURES

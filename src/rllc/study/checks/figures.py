@@ -6,7 +6,8 @@ from rllc.study.checks.names import refer
 from rllc.study.config_model import like
 from rllc.study.datasets import datasets, distributions, validated
 from rllc.study.families import missing_capabilities
-from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION, listed, misfit, options
+from rllc.study.figure_options import listed, misfit, options
+from rllc.study.figures import ANIMATIONS, FIGURES, OF_CLAIMS, VALIDATION
 from rllc.study.sampling import BASE_SETTING
 from rllc.study.specs import FigureSpec
 from rllc.study.study import Animation, Experiment, Figure, Study
