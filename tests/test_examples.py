@@ -144,3 +144,16 @@ def test_huggingface_model_prints_a_row_per_component():
     assert header.split() == ["llc", "llc_se", "rhat", "ess"]
     assert [row.split()[0] for row in rows] == names["components"]
     assert (names["estimates"]["llc_se"] > 0).all()
+
+
+def test_library_example_of_the_readme_runs_on_a_folder(tmp_path):
+    from readme import snippet
+    from tiny_transformers import tiny_model, tokens_of
+
+    module = tiny_model("gpt_neox")
+    module.save_pretrained(tmp_path)
+    lines = snippet("python", "estimate_heads").replace("path/to/folder", str(tmp_path))
+    found = {"tokens": tokens_of(module, count=16)}
+    exec(lines, found)
+    assert found["estimates"]["component"].values.tolist() == ["0:1", "mlp:1", "embedding"]
+    assert found["estimates"]["llc"].notnull().all()
