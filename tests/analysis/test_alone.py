@@ -90,6 +90,7 @@ TOKENS = xr.merge(
         table("share share_chance unique letterless at_matched", **RANKED, pattern=list(PATTERNS)),
         table("attention_max", **RANKED, rank=range(4)),
         table("multigrams multigrams_chance", **RANKED),
+        table("tokens", 40.0, **RANKED),
         table("multigrams_half", **RANKED, half=range(20)),
     ],
     compat="no_conflicts",

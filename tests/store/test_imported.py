@@ -4,10 +4,10 @@ import json
 import pickle
 import re
 from functools import cache
-from pathlib import Path
 
 import pytest
 import torch
+from readme import OWN_MODELS, snippet
 from safetensors.torch import save_file
 
 from rllc.models.attention_only import AttentionOnly
@@ -67,9 +67,8 @@ def test_an_imported_model_computes_what_it_computed(tmp_path, suffix, changes):
     )
 
 
-def test_the_lines_of_the_readme_export_a_model(tmp_path, monkeypatch):
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    (lines,) = [code for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "model.cfg" in code]
+def test_lines_of_the_docs_export_a_model(tmp_path, monkeypatch):
+    lines = snippet("python", "model.cfg", OWN_MODELS)
     model = hooked(normalization_type=None)
     monkeypatch.chdir(tmp_path)
     for step in (0, 7):
@@ -78,7 +77,7 @@ def test_the_lines_of_the_readme_export_a_model(tmp_path, monkeypatch):
     assert list(run.files) == [0, 7]
     tokens = torch.arange(9)[None]
     torch.testing.assert_close(forward(run.weights(7), tokens, run.model.architecture), model(tokens))
-    start = readme.partition("Every context opens with one token")[2].partition("that the tokenizer has")[0]
+    start = OWN_MODELS.partition("context opens with one token")[2].partition("that the tokenizer")[0]
     assert tuple(re.findall(r"`(.*?)`", start)) == KNOWN_BOS
 
 

@@ -89,6 +89,7 @@ NULLABLE = {
     "draws", "experiment", "layer", "checkpoints", "points", "of_heads", "given", "code_distribution", "tasks", "until", "places", "factor", "published", "over_seeds",
     *SamplerOptions.model_fields, "gpu_jobs", "sampler_options", "precise", "precise_at", "share", "of", "bound", "stage", "among", "divided_by", "needs", "types",
 }  # fmt: skip
+NULLABLE |= {("experiments", "language", "integrity", "distribution")}
 # lists that may be empty, or are refused later, with what else contradicts
 EMPTY = {"ranges", "extra", "gpu_jobs", "chunks", "components", "programming", "science", ("claims",)}
 EMPTY |= {("experiments", name, "distributions") for name in EVERY_KEY["experiments"]}
