@@ -114,8 +114,8 @@ TASKS: dict[TaskName, Task] = {
 '''
 TYPES = {  # what a config may name, for pydantic and type checkers
     "src/rllc/study/families.py": {
-        'Annotated[InContext, Tag("in_context")],': 'Annotated[InContext, Tag("in_context")]\n'
-        '    | Annotated[Perceptron, Tag("perceptron")],',
+        'Annotated[InContext, Tag("in_context")]\n': 'Annotated[InContext, Tag("in_context")]\n'
+        '    | Annotated[Perceptron, Tag("perceptron")]\n',
         "Initial = AttentionOnlyInitial": "Initial = PerceptronInitial | AttentionOnlyInitial",
     },
     "src/rllc/study/tasks.py": {
